@@ -173,7 +173,7 @@ def test_every_text_is_short_and_made_of_whole_sentences(confidence, call, kind,
     assert "Stop. Or" not in text and ".." not in text.replace("...", "")
     assert text.endswith((".", "…"))
     by_itself = kind in (LoopKind.BATCH, LoopKind.TEXT, LoopKind.CHANT)
-    assert ("or say what blocks you." in text.lower()) is not by_itself
+    assert ("say what blocks you." in text.lower()) is not by_itself
     if confidence < 0.85:
         assert "Do not call" not in text and not any(name in text for name in untried)
 
@@ -266,15 +266,16 @@ def test_a_tool_with_an_invisible_name_is_told_of_too():
     assert "u3164" in told[0].injection.content
 
 
-def test_in_doubt_the_first_text_says_no_more_than_what_was_seen_and_forbids_nothing():
+def test_in_doubt_the_first_text_tells_to_go_on_and_forbids_nothing():
     loop = Loop(LoopKind.REPEAT, "e", 0.8, 3, 1, "stock", "stock(article='a2')", "a2: 4 pieces")
     text = text_for(loop, 1, {}, untried=("list_articles",), turn=4)
 
     assert text == (
-        "Turn 4: You made the call stock(…) 3 times in a row. If you have what you need, go on "
-        "with the task, or say what blocks you."
+        "Turn 4: You may be repeating stock(…). If each call is for something else, go on as "
+        "before; else say what blocks you."
     )
     assert "stock(article='a2')" in text_for(loop, 2, {}, turn=5)
+    assert text_for(loop, 2, {}).endswith("If not, do something else, or say what blocks you.")
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])

@@ -144,6 +144,8 @@ SHORT = (
     "Consider summarizing progress and remaining tasks.",
     KEEP_BEST,
 )
+GO_ON = "Go on as before."
+"""With much left: a model that only reads how much is left takes it for an order to end."""
 LONGEST_TEXT = 200
 LONGEST_SUGGESTIONS = 300
 """With the sentences on limits the feedback stays within 500 characters."""
@@ -299,6 +301,8 @@ class DeadlineFeedback:
         if any(limit.last_turn for limit in news):
             return self.last_suggestions
         severity = self._severity(news)
+        if severity == "info" and not self.steady:
+            return (GO_ON,)
         return {"info": (), "caution": (KEEP_BEST,), "warning": self.suggestions}[severity]
 
     def _severity(self, news: Iterable[Limit]) -> Severity:

@@ -88,7 +88,14 @@ _STOP: Mapping[LoopKind, str] = {
 _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
 _OTHERWISE = "Do something that you have not tried yet."
-_IN_DOUBT = "If you have what you need, go on with the task, or say what blocks you."
+_PERHAPS = "You may be repeating {tool}(…)."
+_IN_DOUBT = "If each call is for something else, go on as before; else say what blocks you."
+_IN_DOUBT_STILL = (
+    "If each call is for something else, go on as before. If not, do something else, or say what"
+    " blocks you."
+)
+"""Told of what it has, or that it repeats, a model ends the task; told to go on as before, it makes
+the call that it would have made. To do something else it is told where the loop goes on."""
 _ASK = "Or ask your user: call {asks}."
 _OR = "Or say what blocks you."
 """Open at every level: where only the user can help, a list of tools led to calls that nobody
@@ -229,12 +236,11 @@ def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
     names = " or ".join(tool_name(name) for name in rest.untried)
     asked = rest.asked
     follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names, rest.helpers)
+    in_doubt = follow == _IN_DOUBT
     stop = _STOP.get(loop.kind, _AGAIN)
-    if stop is _AGAIN and asked is not None:
+    if in_doubt or (stop is _AGAIN and asked is not None):
         stop = ""  # a model that reads first that it must not call the tool calls another one
     # Twice the same quote would be half of the text; a user's own text may have no other.
-    if stop is _AGAIN and loop.confidence < _FIRM_FROM:
-        stop = ""
     is_own = template not in TEXTS.values()
     is_first = template == TEXTS[1]
     if asked is not None:  # the same call with something else is wanted: it is not shown again
@@ -244,10 +250,12 @@ def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
     is_quoted = is_own or (is_named and (asked is None or not asked.quoted))
     change = None if asked is None or is_own else asked.change
     what = _refused(loop, change) or seen(loop, longest, quoted=is_quoted, named=is_named)
+    if is_first and in_doubt and "{call}" in _SEEN[loop.kind]:
+        what = _PERHAPS
     text = template.format(
-        seen=what,
+        seen=what.format(tool=tool_name(loop.tool)) if what is _PERHAPS else what,
         stop=stop.format(tool=tool_name(loop.tool)),
-        next=follow,
+        next=_IN_DOUBT_STILL if in_doubt and not is_first else follow,
         evidence=_quoted(loop.output, longest),
         tool=tool_name(loop.tool),
         call=_short_call(loop.call, _LONGEST_CALL),

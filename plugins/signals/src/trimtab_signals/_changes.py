@@ -29,6 +29,8 @@ _MISSING = LazyPattern(
     r"[\"'`“„«]?(?P<a>[a-z_][\w-]{1,30})[\"'`”“»]?"
     r"(?P<b>\s?\([^()\n]{1,40}\))?\s?(?:\Z|[.!;\n}\]])"
     r"|[\"'`“„«](?P<c>[a-z_][\w-]{1,30})[\"'`”“»] (?:is |are )?(?:missing|required)\b"
+    r"|\b(?P<e>[a-z_]{2,30}) (?:is |was )?not (?:given|provided|set|specified)\W{0,2}\Z"
+    r"|\A\W{0,3}missing (?P<f>[a-z_]{3,30})\W{0,2}\Z"
     r"|\b(?P<d>[a-z]+_[\w-]{1,30}|(?<=field )[a-z]{2,30}|(?<=parameter )[a-z]{2,30}"
     r"|(?<=argument )[a-z]{2,30}) (?:is |are )?(?:missing|required)\b"
 )
@@ -176,7 +178,7 @@ def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
     if found is None:
         return None
     groups = found.groupdict()
-    name = groups["a"] or groups.get("c") or groups.get("d") or ""
+    name = next((groups[mark] for mark in "acdef" if groups.get(mark)), "")
     if arguments.get(name) or not name or name.lower() in _TIES:
         return None
     what = (groups["b"] or "").strip(" ()\uff08\uff09")

@@ -38,10 +38,24 @@ _GROUPED = LazyPattern(r"[ ,.\u202f](?=\d{3}(?:\D|\Z))")
 _STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A|\b(?:code|error|status)\W{1,4})[45]\d\d\b")
 _STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 500, 502, 503})
 _WHOLE = LazyPattern(r"(?!0\d)\d{1,9}(?:\.\d{1,4})?")
+_LABEL = LazyPattern(
+    r"\A\W{0,3}(?:[A-Z]{2,20}\w{0,9} |\w{1,20}: ?)\d{1,5}(?![\w.,%])"
+    r"|(?<![\w.,])\d{1,5}(?= ?[:\uff1a])"
+)
+"""A number that an answer begins with, or before a colon, says which thing or error it is about."""
 _IDS = frozenset({"code", "id", "key", "no", "nr", "number", "ref", "sku", "uuid", "year", "zip"})
 """What ends the names of arguments whose numbers count nothing, so that no bound holds for them."""
+_PLAIN_NUMBER = LazyPattern(
+    r"(?<![A-Za-z0-9_.:/-])(?<!line )\d{1,9}(?![.:/-]?\d|[A-Za-z_])(?: ([A-Za-z]{1,20})\b)?"
+)
 _FAR_OFF = 1_000
 """A bound is within so many times of what was given; an id or a sum is not."""
+_WITH_UNIT = LazyPattern(r"(-?\d{1,9}(?:\.\d{1,4})?) ?(?:[°%$€£][^\W\d_]?|[^\W\d_]{1,4})")
+_A_NUMBER = LazyPattern(
+    r"(?i)\bnumber|\bn[uú]m[eé]r|nombre|\bzahl|числ|数|숫자|numeri|liczb|szám\b|say\u0131|luku|αριθμ"
+    r"|\bint(?:eger)?\b|\bfloat\b|\bcíslo|číslo|\bgetal\b|\btall\b|מספר|رقم|число|số\b"
+)
+"""The word for a number, in the languages that answers are seen in."""
 _SHORTEST = 10
 """Characters of a text whose length an answer may speak of."""
 _JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
@@ -49,12 +63,17 @@ _ONE_OF = LazyPattern(
     r"(?i:one of|(?:allowed|valid|accepted|possible|supported)(?: \w{1,8})?(?: (?:are|is))?)"
     r"\s?[:\uff1a]?\s?([^\n:]{1,200})"
 )
-_IN_BRACKETS = LazyPattern(r"[(\[\uff08]([^()\[\]{}\uff08\uff09\n:]{3,160})[)\]\uff09]")
+_MUST_BE = LazyPattern(r"(?i)\bmust be ([^\n:/]{3,160})")
+_IN_BRACKETS = LazyPattern(r"[(\[{\uff08]([^()\[\]{}\uff08\uff09\n:]{3,160})[)\]}\uff09]")
 _BEHIND_COLON = LazyPattern(r"[:\uff1a]\s?(?!/)([^\n:\uff1a]{3,160}?)\s?[.。]?(?:\Z|\n)")
+_LISTED = LazyPattern(r"(?m)^ {0,4}[-*\u2022\u2013] {0,3}(\S[^\n]{0,23})$")
+_PIPED = LazyPattern(r"(?<!\S)([\w.+-]{1,24}(?: ?\| ?[\w.+-]{1,24}){2,7})(?!\S)")
 _QUOTED = LazyPattern(
     r"[\"'`\u201e\u201c\u00ab\u300c]([^\"'`\u201d\u201c\u00bb\u300d\n]{1,24})[\"'`\u201d\u201c\u00bb\u300d]"
 )
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
+_ELEMENT = LazyPattern(r"<([\w:-]{1,30})>([^<>\n]{1,24})</")
+_WORDED = LazyPattern(r"[^\W\d_]{2}")
 _MOST_VALUES = 8
 """More do not fit into a text beside the rest."""
 _FILE = LazyPattern(r"\w\.[a-z]{1,4}\Z")
@@ -68,7 +87,7 @@ _SAMPLE = LazyPattern(
 _LETTERED = LazyPattern(r"([A-Za-z]{1,5}[-/])(\d{2,8})")
 _NAMED_FIELD = LazyPattern(
     r'(?<!\w)(?:missing\w*|required\w*|fields?|param\w*|argument\w*|property|path|pointer|loc)"?'
-    r'\s{0,3}[:=]\s{0,3}\[?\s{0,3}"(?:body)?[/#.]{0,2}([a-z_]\w{1,30})"'
+    r'\s{0,3}[:=]\s{0,3}\[?\s{0,3}(?:"(?:body|path|query)",\s?)?"(?:body)?[/#.]{0,2}([a-z_]\w{1,30})"'
 )
 _BELOW_ERRORS = LazyPattern(
     r'(?<!\w)(?:errors|fields|details)"?\s{0,3}[:=]\s{0,3}\{\s{0,8}"?(\w{1,40})'
@@ -76,12 +95,19 @@ _BELOW_ERRORS = LazyPattern(
 _MISSES = LazyPattern(
     r"(?i:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
     r"|puuttuu|mangler|brak\w{0,9}|chybí|hiányz\w{1,9}|eksik|ontbre\w{1,9}|отсутств\w{1,9}|缺\w{0,3}"
-    r"|欠\w{0,4}|누락\w{0,3})"
+    r"|欠\w{0,4}|누락\w{0,3}|thiếu|kurang|λείπ\w{0,6}|חסר\w{0,2}|відсутн\w{1,9}|lipse\w{1,9})"
     r"[^\n:\uff1a]{0,30}[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
     r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])"
 )
 """The word for what lacks, in the languages that answers are seen in, before a name that ends the
 line; without the word a line may end with any word after a colon."""
+_PLAIN = LazyPattern(r'(?<![\w.-])([a-z][a-z_]{2,30})(?![\w.-]|"\s?:)')
+_ALPHABET = LazyPattern(r"[\u0370-\u1fff\u2e80-\ufeff]")
+_NO_FIELDS = frozenset(
+    {"denied", "error", "failed", "false", "invalid", "none", "null", "rejected"}
+)
+_TOKEN = LazyPattern(r"[^\s\"'`<>()\[\]{}=]{3,60}")
+_MARK = LazyPattern(r"[\W_]")
 _BEGIN = frozenset({"after", "begin", "depart", "first", "from", "low", "min", "since", "start"})
 _END = frozenset({"before", "end", "high", "last", "max", "return", "stop", "to", "until"})
 """Names of arguments of which one can't be above the other, in part of the name."""
@@ -101,12 +127,28 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
         return None
     arguments = arguments_in(given)
     key, form = key_in(text, arguments), None
-    for made in (*_MAKERS, *((_sampled,) if failed else ()), less):
+    for made in (
+        *((_respelt,) if failed else ()),
+        *_MAKERS,
+        *((_sampled, _foreign) if failed else ()),
+        less,
+    ):
         change = shown(made(text, key, arguments), given)
         if change is not None and not change.is_form:
             return change
         form = form or change
     return form
+
+
+def _respelt(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return a value that an answer spells with other marks: KAB123 of ``k ab 123``."""
+    for key, value in arguments.items():
+        core = _MARK.sub("", value).lower()
+        for found in _TOKEN.finditer(text if len(core) > 2 else ""):
+            token = found[0].rstrip(".,:;")
+            if token.lower() != value.lower() and _MARK.sub("", token).lower() == core:
+                return instead(key, token, arguments)
+    return None
 
 
 def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -117,6 +159,15 @@ def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
     return Change(found[1], lacks=True)
 
 
+def _foreign(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the one plain name in an answer of another alphabet: a field that the call lacks."""
+    if not _ALPHABET.search(text):
+        return None
+    names = [name for name in _PLAIN.findall(text) if name not in _NO_FIELDS]
+    is_one = len(names) == 1 and names[0] not in {*arguments, *arguments.values()}
+    return Change(names[0], lacks=True) if is_one else None
+
+
 def _numbers(text: str) -> Iterator[float]:
     for found in _NUMBER.finditer(_STATUS.sub(" ", text)):
         yield float(_GROUPED.sub("", found[1]))
@@ -124,7 +175,7 @@ def _numbers(text: str) -> Iterator[float]:
 
 def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the bound that stands beside a number that was given."""
-    told = list(dict.fromkeys(_numbers(text)))
+    told = list(dict.fromkeys(_numbers(_LABEL.sub(" ", text.replace("..", " - ")))))
     if len(told) > 2:
         told = [number for number in told if number not in _STATUSES]
     given = {
@@ -133,6 +184,16 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
         if _WHOLE.fullmatch(value) and _IDS.isdisjoint(re.split(r"_|(?=[A-Z])", key.lower()))
     }
     named = [key for key, number in given.items() if number in told or stands(key, text)]
+    others = arguments.keys() - given.keys()
+    if not named and not any(stands(key, text) or stands(arguments[key], text) for key in others):
+        counts = [key for key in given if not _is_place(key)]
+        if _OBJECT.search(text) or text[:1] == "<":
+            over = [key for key in counts if given[key] > max(told, default=0)]
+            under = [key for key in counts if given[key] < min(told, default=0)]
+            named = (over or under) if len(told) == 2 else []
+        elif len(told) == 1 and told[0] not in _STATUSES and (said := _PLAIN_NUMBER.search(text)):
+            unit = (said[1] or "").lower()
+            named = [key for key in counts if _measures(key, unit, is_over=given[key] > told[0])]
     if len(named) != 1:
         return None
     number = given[named[0]]
@@ -146,6 +207,23 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
         return None
     wanted = high if number > high else low
     return instead(named[0], f"{wanted:g}" if wanted < 1e6 else f"{wanted:.0f}", arguments)
+
+
+def _measures(key: str, unit: str, *, is_over: bool) -> bool:
+    """Return whether a bound is one of an argument: of its own unit, or of what was too much."""
+    name = key.lower()
+    if len(unit) > 2 and name.startswith(unit[:3]):
+        return True
+    return is_over and (len(unit) > 3 or name.startswith(unit))
+
+
+def _bare(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the number without its unit, where a number is wanted."""
+    if not _A_NUMBER.search(text):
+        return None
+    found = [(key, _WITH_UNIT.fullmatch(value)) for key, value in arguments.items()]
+    made = [instead(key, number[1], arguments) for key, number in found if number]
+    return made[0] if len(made) == 1 else None
 
 
 def _shortened(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -165,43 +243,50 @@ def _shortened(text: str, _: str, arguments: _Arguments) -> Change | None:
 
 def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     """Return the values that stand beside one that was given, or beside its name."""
+    worded = [name for name, value in arguments.items() if _WORDED.search(value)]
     for said in _JSON_LIST.finditer(text):
-        of = _kin(said[1], arguments) or key
+        of = _kin(said[1], arguments) or key or (worded[0] if len(worded) == 1 else "")
         if of and said[2].count('"') != 2:  # one text, with a comma
             found = _chosen(of, list(values_in(said[2])), 2, arguments)
             if found is not None:
                 return found
     if _OBJECT.search(text):
         return None
+    tags = [tag for tag, _ in _ELEMENT.findall(text)]
+    elements = [value for tag, value in _ELEMENT.findall(text) if tags.count(tag) > 1]
+    if elements and (key or len(worded) == 1):
+        return _chosen(key or worded[0], elements, 2, arguments)
     given = arguments.get(key, "")
     if not key:
-        return _one_of(text)
+        return _one_of(text, worded, arguments)
     if not (stands(key, text) or (len(given) > 1 and stands(given, text))):
         return None
     quoted = [value for value in _QUOTED.findall(text) if value not in (key, given)]
-    listed = (
+    listed = [
         list(values_in(found[1]))
-        for pattern in (_BEHIND_COLON, _IN_BRACKETS)
+        for pattern in (_BEHIND_COLON, _IN_BRACKETS, _PIPED, _MUST_BE)
         for found in pattern.finditer(text)
-    )
+    ]
     cued = [list(values_in(found[1])) for found in _ONE_OF.finditer(text)]
-    made = [_chosen(key, values, 2, arguments) for values in (*cued, quoted)]
+    made = [_chosen(key, values, 2, arguments) for values in (*cued, quoted, _LISTED.findall(text))]
     made += [_chosen(key, values, 3, arguments) for values in listed]
     return next((change for change in made if change is not None), None)
 
 
 def _chosen(key: str, values: list[str], least: int, arguments: _Arguments) -> Change | None:
-    if not least <= len(values) <= _MOST_VALUES or arguments[key] in values:
+    if not least <= len(values) <= _MOST_VALUES or {key, arguments[key]} & set(values):
         return None
     if any(map(_FILE.search, values)):  # parts of a path, or files
         return None
     return choice_of(key, values, arguments)
 
 
-def _one_of(text: str) -> Change | None:
-    """Return codes behind a colon, where it is open which argument takes one."""
-    found = _BEHIND_COLON.search(text)
+def _one_of(text: str, worded: list[str], arguments: _Arguments) -> Change | None:
+    """Return codes behind a colon: for the one argument in words, if it is open which takes one."""
+    found = _PIPED.search(text) or _BEHIND_COLON.search(text)
     codes = list(values_in(found[1])) if found is not None else []
+    if len(worded) == 1 and (change := _chosen(worded[0], codes, 3, arguments)):
+        return change
     if not 3 <= len(codes) <= _MOST_VALUES or not all(map(_CODE.fullmatch, codes)):
         return None
     return Change(f"with one of {', '.join(codes[:-1])} or {codes[-1]}")
@@ -278,13 +363,14 @@ def _ordered(text: str, _: str, arguments: _Arguments) -> Change | None:
 
 
 _MAKERS: tuple[Callable[[str, str, _Arguments], Change | None], ...] = (
-    lacking,
     _lacking,
+    lacking,
     meant,
     _ordered,
     formed,
     _offered,
     _dated,
+    _bare,
     _shortened,
     _bounded,
 )
@@ -292,12 +378,13 @@ _MAKERS: tuple[Callable[[str, str, _Arguments], Change | None], ...] = (
 
 
 _SPAN_FIELD = LazyPattern(
-    r"(?P<said>(?<!\w)\w{0,30}(?:_s|_?[Ss]ecs?|_?[Ss]econds?|_?[Ss]ekunden|_?[Ss]egundos"
-    r"|(?P<ms>_ms|Ms|_?[Mm]illis)|(?P<min>_?[Mm]in|_?[Mm]inut\w{0,3}))"
+    r"(?P<said>(?<!\w)(?:\w{0,30}_s|(?:\w{0,30}_)?[Ss]e[ckg]\w{0,30}|\w{0,30}S(?:ecs?|econds?)"
+    r"|\w{0,30}_сек\w{0,6}"
+    r"|(?P<ms>\w{0,30}(?:_ms|Ms|_?[Mm]illis))|(?P<min>\w{0,30}(?:_min|Min|_?[Mm]inut\w{0,3})))"
     r'"?\s{0,3}[:=]\s{0,3}(?P<n>\d{1,7}))(?![\d.]*\d)'
 )
 _CLOCK = LazyPattern(
-    r"(?<![\d:.])([01]?\d|2[0-3])[:\uff1ah]([0-5]\d)(?:[:\uff1a]([0-5]\d))?(?![\d:])"
+    r"(?<![\d:.T])([01]?\d|2[0-3])[:\uff1ah]([0-5]\d)(?:[:\uff1a]([0-5]\d))?(?![\d:])"
 )
 _LONGEST_WAIT = 4 * 3_600.0
 """Seconds; a time that is further off opens a shop, and ends no lock."""
@@ -306,26 +393,34 @@ _LONGEST_TIME = 70
 _HELD_BACK = LazyPattern(r"\b(?:409|423|425|429|503)\b")
 _INSTANT = LazyPattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _DECIDES = LazyPattern(
-    r"(?i)confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|genehmig|zustimm"
+    r"(?i)two-factor|one-time (?:code|password|pin)\b|verification code"
+    r"|confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|genehmig|zustimm"
     r"|autori[sz](?:ar|er|ieren|zare|ación d|ação d)\b|подтвер|одобр|соглас"
-    r"|确认|確認|批准|承認|同意|확인이? ?필요|승인|동의|potwierdz|zgod[ay]\b|bevestig|godkänn|aprob"
+    r"|确认|確認|批准|承認|同意|확인이? ?필요|승인|동의|potwierdz|zgod[ay]\b|bevestig|godk[äj]"
+    r"|aprob|toestemming|samt[yj][kc]|suostumu|onay|s[oú]u?hlas|hozzájárul|consim|persetuj|згод"
+    r"|موافق|אישור"
+    r"|συγκατ|đồng ý|podpis|handtekening|unterschrift|underskrift|allekirjoit|firma d|signature\b"
+    # what can be meant in two ways
+    r"|eindeutig|jednoznač|однознач|entydig|ambig[uüo]|yksiselitt|dubbelzinnig|niet duidelijk"
 )
 """The word for what only a person gives, in the languages that answers are seen in."""
 _NAME = LazyPattern(r"[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){1,3}")
+_ASIDE = LazyPattern(r"\A[^\n?]{2,60}\w ?[?\u061f\uff1f] ?[\w(][^\n?]{1,80}\Z")
+"""A question with what may be answered: "Size? S / M / L"."""
 _CANDIDATES = LazyPattern(r"\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{")
 _PLACES = frozenset(
-    {"after", "continuation", "cursor", "first", "from", "marker", "offset", "page", "part",
-     "position", "skip", "start", "token"}
+    {"after", "continuation", "continue", "cursor", "first", "from", "marker", "next", "offset",
+     "page", "part", "position", "skip", "start", "token"}
 )  # fmt: skip
 """What arguments are called that say which part is wanted."""
-_STRETCH = LazyPattern(r"(?<![\w.,:/-])(\d{1,7}) ?[-–—~] ?(\d{1,7})(?![\w.:/-])")
+_STRETCH = LazyPattern(r"(?<![\w.,:/-])(\d{1,7}) ?(?:[-–—~]|\.\.) ?(\d{1,7})(?![\w.:/-])")
 _PLACE_TOLD = LazyPattern(r"(?<=[ (`])(\w{1,20})=[\"'`]?([\w.:-]{1,60})(?![\w,}])")
 """What a call is told to say in prose or in markup: ``offset=101``, ``<next after="e3"/>``."""
 _LINK = LazyPattern(r"[?&](\w{1,30})=([\w.%~+=-]{1,60})")
 _TOKEN_FIELD = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}"([\w+/=.:-]{3,60})"')
 _PART = LazyPattern(
     r"(?<![\w.,:/-])(\d{1,6})(?: ?[-–—~] ?(\d{1,6}))?"
-    r"(?: ?/ ?| ?[^\W\d]{1,4} ?)(\d{1,7})(?![\w.:/-])"
+    r"(?: ?/ ?| ?[^\W\d]{1,4} ?)(\d{1,7})(?![\w./-]|:\d)"
 )
 _COUNT_FIELD = LazyPattern(r'(?<!\w)([^\W\d]\w{2,30})"?\s{0,3}[:=]\s{0,3}(\d{1,7})(?![\d.])')
 
@@ -351,6 +446,8 @@ def wait_by_form(text: str) -> tuple[str, float | None] | None:
     instant = _INSTANT.search(text) if _HELD_BACK.search(text) else None
     if instant is not None:
         return instant[0], None
+    if _INSTANT.search(text):
+        return None
     if len(times) == 1 and len(text.rstrip(' .。)]}"')) == times[0].end() and times[0].start() > 4:
         return text[-_LONGEST_TIME:], None
     return None
@@ -365,11 +462,26 @@ def decision_by_form(text: str, arguments: _Arguments) -> str:
         text: the answer.
         arguments: of the call.
     """
-    found = _DECIDES.search(text) or _CANDIDATES.search(text)
+    found = _DECIDES.search(text) or _CANDIDATES.search(text) or _ASIDE.search(text)
     if found is not None:
         return found[0]
     names = (value for value in arguments.values() if _NAME.fullmatch(value))
     return next((name for name in names if text.count(name) > 1), "")
+
+
+def several_of(text: str, arguments: _Arguments) -> str:
+    """Return what was given and stands before several other words: Anna Bauer and Anna Costa.
+
+    Args:
+        text: the answer.
+        arguments: of the call.
+    """
+    for value in arguments.values():
+        if _WORDED.match(value) and len(value) <= _LONGEST_TIME:
+            after = re.findall(rf"(?<!\w){re.escape(value)} ([A-Z\d]\w{{1,30}})", text)
+            if len(set(after)) > 1:
+                return value
+    return ""
 
 
 def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
@@ -381,7 +493,7 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
     """
     places = {key: value for key, value in arguments.items() if _is_place(key)}
     for key, value in _LINK.findall(text):
-        if key in places and value != places[key]:
+        if value != arguments.get(key) and _is_place(key):
             return f"{key}={value}", f"with {key}='{value}'"
     for field, value in _TOKEN_FIELD.findall(text):
         key = _kin(field, places)
@@ -399,9 +511,16 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
         found = next((part for part in _PART.finditer(text) if part[1] == value), None)
         if found is not None and int(found[2] or value) < int(found[3]):
             return found[0], f"with {key}='{int(found[2] or value) + 1}'"
-    numbered = {key: int(value) for key, value in places.items() if value.isdigit()}
-    made = (_counted(text, key, at, arguments) for key, at in numbered.items())
+    numbered = {key: int(value) for key, value in arguments.items() if value.isdigit()}
+    made = [_named_part(text, key, at) for key, at in numbered.items()]
+    made += [_counted(text, key, at, arguments) for key, at in numbered.items() if key in places]
     return next((part for part in made if part is not None), None)
+
+
+def _named_part(text: str, key: str, at: int) -> tuple[str, str] | None:
+    """Return what follows a part that is called as the argument is: chapter 1 of 14."""
+    found = re.search(rf"(?i)\b{key} {at}(?: ?/ ?| \w{{1,4}} )(\d{{1,7}})\b", text)
+    return (found[0], f"with {key}='{at + 1}'") if found and at < int(found[1]) else None
 
 
 def _counted(text: str, key: str, at: int, arguments: _Arguments) -> tuple[str, str] | None:

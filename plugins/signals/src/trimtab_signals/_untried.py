@@ -35,8 +35,8 @@ from trimtab_signals._profiles import (
     ToolProfiles,
     name_words,
 )
-from trimtab_signals._records import CallRecord
-from trimtab_signals._ways_out import Asked, WayOut, asked_of
+from trimtab_signals._records import CallRecord, describe_call
+from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value
 
 _MOST_TOOLS = 2
 """A model takes the first name; a second one helps where the first is wrong."""
@@ -472,6 +472,10 @@ def asked_of_last(
     if not last or last[0].tool not in tools:
         return None
     asked = asked_of(last[0])
+    if asked is None and last[0].failed and WayOut.ASK in helpers_of(context):
+        given = describe_call(last[0], _LONGEST_DESCRIPTION)
+        if lacks_value(given) and not _PATH.search(given):
+            return Asked(WayOut.ASK, last[0].output)  # what only the user has was left out
     is_open = asked is None and last[0].failed and last[0].command is None and not untried
     return Asked(WayOut.OPEN, last[0].output) if is_open and context.tools else asked
 

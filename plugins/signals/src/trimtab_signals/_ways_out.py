@@ -17,7 +17,13 @@ import attrs
 from trimtab.text import LazyPattern, quote
 from trimtab_signals._changes import Change, arguments_in, next_in, shown
 from trimtab_signals._failure_lines import excerpt
-from trimtab_signals._forms import change_in, decision_by_form, next_by_form, wait_by_form
+from trimtab_signals._forms import (
+    change_in,
+    decision_by_form,
+    next_by_form,
+    several_of,
+    wait_by_form,
+)
 from trimtab_signals._profiles import name_words
 from trimtab_signals._records import CallRecord, describe_call
 
@@ -68,12 +74,14 @@ class Asked:
 
 
 _SECONDS = LazyPattern(
-    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(\d{1,5})(?:\.\d+)?(?! ?m(?:in\w*)?\b)"
+    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(?:PT)?(\d{1,5})(?:\.\d+)?(?! ?m(?:in\w*)?\b)"
     r"|\b(?:in|after|for) (?:about )?(\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
-    r"|\b(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초)"
+    r"|(?<![A-Za-z\d.,:])(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초|detik|giây|saniye"
+    r"|วินาที|ثاني|שניות|δευτ|másodp)"
 )
 _MINUTES = LazyPattern(
-    r"(?i)\b(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دقي|分|분)"
+    r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دقي|分|분"
+    r"|menit|นาที|דקות|хвил)"
 )
 _TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|\bafter\b|elapsed|expire|took\b")
 """Beside a span of time it says how long something lasted, and not when to come back."""
@@ -83,11 +91,21 @@ _SECONDS_A_MINUTE = 60.0
 """By definition."""
 _LATER = LazyPattern(
     r"(?i)retry[-_ ]?after|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
-    r"|\bbusy\b|temporarily|rate.?limit|too many requests|\b(?:429|503)\b|not (?:yet )?ready"
+    r"|\be?busy\b|\bEAGAIN\b|temporarily|rate.?limit|too many requests|\b(?:429|503)\b"
+    r"|not (?:yet )?ready"
     r"|\b(?:locked by|lock (?:is )?held)|come back|quota .{0,40}reset|\bready in (?:about )?\d"
     # the word for "later" beside the word for "again", in the languages that answers are seen in
     r"|réessay\w+ plus tard|später (?:erneut|noch ?mal|wieder)|inténtel?o más tarde"
     r"|riprova più tardi|tente mais tarde|попробуйте позже|稍后[再重]|後でもう一度|나중에 다시"
+)
+_STILL = LazyPattern(
+    # the word for "later", and that for "goes on", in the languages that answers are seen in
+    r"(?i)plus tard|\bspäter\b|más tarde|più tardi|mais tarde|позже|пізніше|稍后|後で|나중에"
+    r"|později|później|senare|senere|myöhemmin|\blater (?:opnieuw|nog)|daha sonra|később|mai târziu"
+    r"|αργότερα|لاحقا"
+    r"|in progress|still (?:running|processing|being)|being (?:built|created|generated|processed)"
+    r"|läuft noch|en cours\b|en curso\b|in corso\b|em andamento|w toku|pågår|käynnissä|lopende"
+    r"|обрабатывается|выполняется|处理中|処理中|처리 중|devam ed|folyamatban|probíhá"
 )
 _WHO = (
     "(?:user|guest|customer|caller|owner|holder|client|patient|traveller|requester|maintainer"
@@ -97,6 +115,7 @@ _WHO = (
 _USER = LazyPattern(
     rf"(?i)\b(?:ask|let|only|up to|confirmation of|decided by|approved by|confirmed by)"
     rf" (?:the|your) (?:\w+ )?{_WHO}\b"
+    rf"|\b{_WHO}(?:'s)? (?:approval|consent|override|permission|signature)\b"
     rf"|\b{_WHO} (?:has to|must|needs to|should) "
     r"(?:confirm|approve|choose|decide|know|say|tell)"
     r"|confirmation (?:is )?(?:required|needed)|requires? (?:confirmation|approval|consent)"
@@ -113,7 +132,7 @@ _SECRET = LazyPattern(r"\b(?:SMS|OTP|TAN|2FA|MFA|CAPTCHA|captcha)\b")
 """What only a person can read, or do, under the same name in most languages."""
 _QUESTION = LazyPattern(r"[?\uff1f\u061f]\W{0,3}\Z")  # also the wide and the Arabic mark
 _NEXT = LazyPattern(
-    r"(?i)\b(?:next_?(?:page|cursor|token|offset)|continuation_?token)\W{1,4}(?!null|none|false|\W)"
+    r"(?i)\b(?:next_?(?:page_?)?(?:page|cursor|token|offset|key|marker)|continuation_?token)\W{1,4}(?!null|none|false|\W)"
     r'|"next"\s{0,3}:\s{0,3}(?:"[^"\n]|\d)'
 )
 _PAGE = LazyPattern(
@@ -170,6 +189,11 @@ _COMMAND_LINE = LazyPattern(
 
 
 _USAGE = LazyPattern(r"(?i)(?<!\w)usage: ")
+_HEADERS = LazyPattern(
+    r"\AHTTP\S{0,6} [^\n]{3,60}(?:\r?\n[\w-]{1,40}: [^\n]{0,200}){0,9}\r?\n\r?\n(?=\S)"
+)
+_PROSE = LazyPattern(r"(?s)\A[{\[<].*|\n {0,4}[-*\u2022\u2013] ?\S[^\n]{0,40}(?=\n|\Z)")
+"""What may take many lines in a short answer: an object, or a list."""
 _CUT = "[…]"
 """Stands in what is kept of a long answer: there words are mostly those of a file or of a page."""
 
@@ -224,10 +248,10 @@ def asked_by(
     else:
         ways = _WAYS_OF_COMMANDS if command else _WAYS
     for way, pattern in ways:
-        found = pattern.search(text)
+        found = None if failed and way is WayOut.PAGE else pattern.search(text)
         if found is not None:
             return _asked(way, text, found, "" if command else given, failed=failed)
-    stripped = text.rstrip()
+    stripped = _HEADERS.sub("", text.rstrip())
     if command or _CUT in text:
         return None
     if is_long:
@@ -235,7 +259,7 @@ def asked_by(
     by_form = None
     if not failed:
         by_form = _part_by_form(stripped, given)
-    elif len(stripped) <= _SHORT and (stripped.count("\n") < 2 or stripped[:1] in "{["):
+    elif len(stripped) <= _SHORT and (_PROSE.sub("", stripped).count("\n") < 2):
         by_form = _failing(stripped, given)
     return by_form or (None if "\n" in stripped else _by_form(stripped, given))
 
@@ -245,15 +269,18 @@ def _failing(text: str, given: str) -> Asked | None:
     wait = wait_by_form(text)
     if wait is not None:
         return Asked(WayOut.LATER, *wait)
-    change = change_in(text, given, failed=True)
+    arguments = arguments_in(given)
+    several = several_of(text, arguments)
+    change = None if several else change_in(text, given, failed=True)
     if change is not None and not change.is_form:
         return Asked(WayOut.ARGUMENTS, text, change=change)
-    said = decision_by_form(text, arguments_in(given))
+    said = several or decision_by_form(text, arguments)
     if said:
         return Asked(WayOut.ASK, said)
     lasted = _TOOK.search(text) is not None or len(_NUMBERS.findall(text)) > 1
-    span = None if lasted or _lacks_value(given) else _seconds(text)
-    return None if span is None else Asked(WayOut.LATER, text, span)
+    span = None if lasted or lacks_value(given) else _seconds(text)
+    is_later = span is not None or _STILL.search(text) is not None
+    return Asked(WayOut.LATER, text, span) if is_later else None
 
 
 def _part_by_form(text: str, given: str) -> Asked | None:
@@ -285,11 +312,11 @@ def _by_form(line: str, given: str) -> Asked | None:
         was = change.refused.partition("=")[2].strip("'")
         if change.lacks or (was and any(f"{mark}{was}" in line for mark in _MARKS)):
             return Asked(WayOut.ARGUMENTS, line, change=change)
-    asks = _QUESTION.search(line) or (_lacks_value(given) and _SECRET.search(line))
+    asks = _QUESTION.search(line) or (lacks_value(given) and _SECRET.search(line))
     return Asked(WayOut.ASK, line) if asks else None
 
 
-def _lacks_value(given: str) -> bool:
+def lacks_value(given: str) -> bool:
     """Return whether a call has an argument without a value: a code that only the user has."""
     return any(value == "" for value in arguments_in(given).values())
 
@@ -303,9 +330,13 @@ def _part(text: str, found: re.Match[str], given: str) -> Asked:
     line = named.get("line") or named.get("last")
     part = f"page {int(page) + 1}" if page else f"what follows line {line}" if line else ""
     call = next_in(said, part, given)
-    at = arguments_in(given).get("page", "")
+    arguments = arguments_in(given)
+    at = arguments.get("page", "")
     if not call and not part and at.isdigit():  # "has_more"
         call = f"with page={int(at) + 1}"
+    is_clear = len({*arguments.values()}) == len(arguments)
+    if not call and is_clear and (by_form := _part_by_form(text, given)) is not None:
+        return by_form
     return Asked(WayOut.PAGE, said, part=part, change=Change(call) if call else None)
 
 
