@@ -103,8 +103,8 @@ def test_open_steps_are_named():
     verdict = check(Plan([PlanStep("write", "done"), PlanStep("run tests"), PlanStep("docs")]))
     assert verdict.status is INCOMPLETE
     assert verdict.feedback == (
-        "Steps 'run tests' and 'docs' are not yet done (2 of 3). Finish what is left, correct the"
-        " plan, or tell the user what is open and why."
+        "Steps 'run tests' and 'docs' are not yet done (2 of 3). Call the tool that does the first"
+        " one, not the plan. Or correct the plan, or tell the user what is open and why."
     )
     assert verdict.progress == "1/3"
 

@@ -152,9 +152,10 @@ LONGEST_MESSAGE = 300
 LONGEST_TEXT = 500
 """As long as a nudge may be."""
 MESSAGE = (
-    "{steps} not yet done ({open} of {total}). Finish what is left, correct the plan, or tell the"
-    " user what is open and why."
+    "{steps} not yet done ({open} of {total}). Call the tool that does the first one, not the plan."
+    " Or correct the plan, or tell the user what is open and why."
 )
+"""A model that is told to finish what is left ticks it off."""
 SEED = "{steps} not yet done."
 """The specification's sentence, ``wording = "seed"``."""
 

@@ -184,8 +184,8 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
         if _WHOLE.fullmatch(value) and _IDS.isdisjoint(re.split(r"_|(?=[A-Z])", key.lower()))
     }
     named = [key for key, number in given.items() if number in told or stands(key, text)]
-    others = arguments.keys() - given.keys()
-    if not named and not any(stands(key, text) or stands(arguments[key], text) for key in others):
+    rest = arguments.keys() - given.keys()
+    if not named and not any(stands(key, text) or stands(arguments[key], text) for key in rest):
         counts = [key for key in given if not _is_place(key)]
         if _OBJECT.search(text) or text[:1] == "<":
             over = [key for key in counts if given[key] > max(told, default=0)]
