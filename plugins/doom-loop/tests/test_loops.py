@@ -873,3 +873,29 @@ def test_a_text_that_grows_with_each_call_is_being_written():
     drafts = [" ".join(words[: 5 + 2 * n]) for n in range(5)]
     writes = [Call("put_note", {"name": "tale", "content": draft}, "ok") for draft in drafts]
     assert first(writes) is None
+
+
+REVIEWS = (
+    "Reviewers generally liked the engine but criticised the noisy cabin.",
+    "The noisy cabin was criticised, while the engine was generally liked by reviewers.",
+    "Generally, the engine is liked; reviewers criticise how noisy the cabin is.",
+    "Reviewers like its engine generally. Cabin noise draws criticism.",
+    "Criticism concerns the noisy cabin; the engine is generally liked among reviewers.",
+    "What reviewers criticise is cabin noise, the engine they generally like.",
+    "The engine is what reviewers generally like, the noisy cabin what they criticise.",
+    "Noisy cabin criticised, engine generally liked: so say the reviewers.",
+)
+
+
+@pytest.mark.parametrize("tool", ["web_search", "ask_assistant"])
+def test_one_question_is_told_when_eight_answers_say_the_same_in_other_words(tool):
+    def asked(answers):
+        return [Call(tool, {"q": "What do reviewers say?"}, answer) for answer in answers]
+
+    assert first(asked(REVIEWS)) == 7
+    assert first(asked(REVIEWS[:7])) is None
+    for news in ("Mileage: 4100.", "Brakes squeak badly, steering feels vague, tyres wear quickly."):
+        assert first(asked([*REVIEWS[:7], f"{REVIEWS[7]} {news}"])) is None
+    assert (
+        first([*asked(REVIEWS[:4]), Call("edit", {"path": "a"}, "ok"), *asked(REVIEWS[4:])]) is None
+    )
