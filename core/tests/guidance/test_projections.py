@@ -200,6 +200,27 @@ def test_many_recent_calls_are_as_quick_as_few(kit: Any) -> None:
     assert many < 20 * few + 0.001
 
 
+@pytest.mark.parametrize("counted", ["turns", "calls"])
+def test_a_projection_that_nobody_asks_is_fed_many_events_at_a_time(kit: Any, counted: str) -> None:
+    fed: list[int] = []
+
+    class Fed(Counting):
+        def call_ended(self, call: Any) -> None:
+            fed.append(getattr(run.state, counted))
+
+        responded = call_ended
+
+    run = kit.run(guidance_providers=[Follower(Fed)])
+    for number in range(400):
+        if counted == "turns":
+            run.model_responded(text="on")
+        else:
+            run.tool_finished(f"c{number}", "text", tool="read")
+
+    assert len(fed) > 128
+    assert {count % 32 for count in fed} == {1 if counted == "turns" else 0}
+
+
 class Hushed(Counting):
     """Has something to say from the third call on."""
 

@@ -168,6 +168,19 @@ def test_an_answer_knows_the_call_of_the_response(drive: Any) -> None:
     assert (call.tool, call.params, call.error) == ("read", {"path": "b"}, "no such file")
 
 
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("error", [None, "said apart"])
+def test_the_result_of_a_call_that_failed_is_its_error_unless_one_is_given(
+    drive: Any, outcome: Outcome, error: str | None
+) -> None:
+    driver = drive()
+    driver.responded("", CALLS)
+    driver.answered("c1", "no such file", outcome, error=error)
+    [call] = driver.run.session[ToolInvoked].all()
+    result = None if outcome is Outcome.OK else "no such file"
+    assert call.error == (result if error is None else error)
+
+
 def test_a_strict_driver_lets_a_call_be_answered_once(drive: Any) -> None:
     driver = drive(strict=True)
     driver.responded("", CALLS[:1])

@@ -89,6 +89,21 @@ def test_what_writes_to_the_descriptor_ends_the_process_or_leaves_a_thread_spoil
     ]  # fmt: skip
 
 
+def test_what_kept_the_raising_end_of_a_process_ends_it_again_afterwards(monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with others_to_stderr():
+        kept = os._exit
+        with pytest.raises(SystemExit, match=r"os\._exit"):
+            kept(3)
+        with monkeypatch.context() as forked:
+            forked.setattr(os, "getpid", lambda: -1)
+            kept(4)
+    kept(5)
+
+    assert ended == [4, 5]
+
+
 @pytest.fixture
 def free_timer():
     """The timer of the process, taken from pytest-timeout for one test."""

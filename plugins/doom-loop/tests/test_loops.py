@@ -894,7 +894,10 @@ def test_one_question_is_told_when_eight_answers_say_the_same_in_other_words(too
 
     assert first(asked(REVIEWS)) == 7
     assert first(asked(REVIEWS[:7])) is None
-    for news in ("Mileage: 4100.", "Brakes squeak badly, steering feels vague, tyres wear quickly."):
+    for news in (
+        "Mileage: 4100.",
+        "Brakes squeak badly, steering feels vague, tyres wear quickly.",
+    ):
         assert first(asked([*REVIEWS[:7], f"{REVIEWS[7]} {news}"])) is None
     assert (
         first([*asked(REVIEWS[:4]), Call("edit", {"path": "a"}, "ok"), *asked(REVIEWS[4:])]) is None

@@ -389,6 +389,20 @@ def test_a_call_of_a_tool_that_the_stage_lacks_ends_nothing():
     assert result.output == "done"
 
 
+@pytest.mark.parametrize("reports", [True, False])
+@pytest.mark.parametrize("tool", ["shell", "stage_report"])
+def test_only_the_report_of_a_stage_that_may_report_is_no_call_of_its_own(reports, tool):
+    def calls(run):
+        run.tool_started(tool, {}, "c1")
+        run.tool_finished("c1", "done")
+        return "done"
+
+    guarded = stage("a", guardrails=Guardrails(tools=["sql"]), reports=reports)
+    _, result = evaluate((guarded,), calls)
+
+    assert result.success is (reports and tool == "stage_report")
+
+
 names = ("a", "b", "c")
 transitions = st.one_of(
     st.builds(Retry, st.integers(1, 2)),
