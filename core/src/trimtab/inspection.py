@@ -6,6 +6,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_cli.output": "say_json",
+        "_lazy": "lazy_names",
         "_plugins": (
             "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
         ),

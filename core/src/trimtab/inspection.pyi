@@ -1,6 +1,9 @@
 from trimtab._cli.output import (
     say_json as say_json,
 )
+from trimtab._lazy import (
+    lazy_names as lazy_names,
+)
 from trimtab._plugins import (
     PluginInfo as PluginInfo,
     Problem as Problem,

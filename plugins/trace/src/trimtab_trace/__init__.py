@@ -1,191 +1,34 @@
 """Typed event traces of agent runs: stores, verification, deterministic replay, exports.
 
-A name is imported when it is first used.
+A name is imported when it is first used. Type checkers read the names from ``__init__.pyi``.
 """
 
-from __future__ import annotations
+from trimtab.inspection import lazy_names
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from trimtab_trace._envelope import (
-        Damage as Damage,
-        EventInvalid as EventInvalid,
-        References as References,
-        TraceBusy as TraceBusy,
-        TraceDamaged as TraceDamaged,
-        TraceError as TraceError,
-        TraceEvent as TraceEvent,
-        TraceWriteError as TraceWriteError,
-        UnknownEvent as UnknownEvent,
-    )
-    from trimtab_trace._export import (
-        cloudevents as cloudevents,
-    )
-    from trimtab_trace._export._atif import (
-        atif as atif,
-    )
-    from trimtab_trace._export._otel import (
-        Spans as Spans,
-        export_spans as export_spans,
-    )
-    from trimtab_trace._export._otlp import (
-        OtelRecorder as OtelRecorder,
-    )
-    from trimtab_trace._journal import (
-        GuidanceStopped as GuidanceStopped,
-        JournalFull as JournalFull,
-        JournalOpened as JournalOpened,
-        JournalSettings as JournalSettings,
-        ResponseMeasured as ResponseMeasured,
-        journal_folder as journal_folder,
-        journals_of as journals_of,
-        read_redact as read_redact,
-        remove_old_journals as remove_old_journals,
-    )
-    from trimtab_trace._journal.recorder import (
-        Journal as Journal,
-        SessionJournal as SessionJournal,
-        new_stem as new_stem,
-    )
-    from trimtab_trace._recorder import (
-        JsonlTrace as JsonlTrace,
-        Recording as Recording,
-        SessionTrace as SessionTrace,
-        SqliteTrace as SqliteTrace,
-    )
-    from trimtab_trace._replay import (
-        Difference as Difference,
-        Replayed as Replayed,
-        replay as replay,
-    )
-    from trimtab_trace._secrets import (
-        LONGEST_TEXT as LONGEST_TEXT,
-        Redaction as Redaction,
-        bounded as bounded,
-        redactor as redactor,
-    )
-    from trimtab_trace._session import (
-        session_at as session_at,
-        session_of as session_of,
-    )
-    from trimtab_trace._settings import (
-        RunConfigured as RunConfigured,
-    )
-    from trimtab_trace._sqlite import (
-        SqliteStore as SqliteStore,
-        traces_in as traces_in,
-    )
-    from trimtab_trace._store import (
-        JsonlStore as JsonlStore,
-        Trace as Trace,
-        TraceStore as TraceStore,
-        open_trace as open_trace,
-    )
-    from trimtab_trace._types import (
-        EVENT_TYPES as EVENT_TYPES,
-        EventType as EventType,
-        EventTypes as EventTypes,
-    )
-    from trimtab_trace._writer import (
-        InProcessEventBus as InProcessEventBus,
-        Report as Report,
-        TraceWriter as TraceWriter,
-        verify as verify,
-    )
-
-_MODULES = {
-    "_envelope": (
-        "Damage",
-        "EventInvalid",
-        "References",
-        "TraceBusy",
-        "TraceDamaged",
-        "TraceError",
-        "TraceEvent",
-        "TraceWriteError",
-        "UnknownEvent",
-    ),
-    "_export": ("cloudevents",),
-    "_export._atif": ("atif",),
-    "_export._otel": (
-        "Spans",
-        "export_spans",
-    ),
-    "_export._otlp": ("OtelRecorder",),
-    "_journal": (
-        "GuidanceStopped",
-        "JournalFull",
-        "JournalOpened",
-        "JournalSettings",
-        "ResponseMeasured",
-        "journal_folder",
-        "journals_of",
-        "read_redact",
-        "remove_old_journals",
-    ),
-    "_journal.recorder": (
-        "Journal",
-        "SessionJournal",
-        "new_stem",
-    ),
-    "_recorder": (
-        "JsonlTrace",
-        "Recording",
-        "SessionTrace",
-        "SqliteTrace",
-    ),
-    "_replay": (
-        "Difference",
-        "Replayed",
-        "replay",
-    ),
-    "_secrets": (
-        "LONGEST_TEXT",
-        "Redaction",
-        "bounded",
-        "redactor",
-    ),
-    "_session": (
-        "session_at",
-        "session_of",
-    ),
-    "_settings": ("RunConfigured",),
-    "_sqlite": (
-        "SqliteStore",
-        "traces_in",
-    ),
-    "_store": (
-        "JsonlStore",
-        "Trace",
-        "TraceStore",
-        "open_trace",
-    ),
-    "_types": (
-        "EVENT_TYPES",
-        "EventType",
-        "EventTypes",
-    ),
-    "_writer": (
-        "InProcessEventBus",
-        "Report",
-        "TraceWriter",
-        "verify",
-    ),
-}
-_WHERE = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted(_WHERE)  # noqa: PLE0605
-
-
-def __getattr__(name: str) -> Any:
-    module = _WHERE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "_envelope": (
+            "Damage EventInvalid References TraceBusy TraceDamaged TraceError TraceEvent "
+            "TraceWriteError UnknownEvent"
+        ),
+        "_export": "cloudevents",
+        "_export._atif": "atif",
+        "_export._otel": "export_spans Spans",
+        "_export._otlp": "OtelRecorder",
+        "_journal": (
+            "GuidanceStopped journal_folder JournalFull JournalOpened journals_of "
+            "JournalSettings read_redact remove_old_journals ResponseMeasured"
+        ),
+        "_journal.recorder": "Journal new_stem SessionJournal",
+        "_recorder": "JsonlTrace Recording SessionTrace SqliteTrace",
+        "_replay": "Difference replay Replayed",
+        "_secrets": "bounded LONGEST_TEXT Redaction redactor",
+        "_session": "session_at session_of",
+        "_settings": "RunConfigured",
+        "_sqlite": "SqliteStore traces_in",
+        "_store": "JsonlStore open_trace Trace TraceStore",
+        "_types": "EVENT_TYPES EventType EventTypes",
+        "_writer": "InProcessEventBus Report TraceWriter verify",
+    },
+)

@@ -325,7 +325,7 @@ class Spans:
         kept = {key: value for key, value in attributes.items() if value not in (None, "")}
         self._run(event).span.add_event(name, kept, nanoseconds(event.timestamp))
 
-    _HANDLERS: ClassVar[Mapping[str, Callable[[Spans, TraceEvent], None]]] = {
+    _HANDLERS: ClassVar[Mapping[str, Callable[..., None]]] = {
         "RunConfigured": _configured,
         "RunOpened": _opened,
         "RunTerminated": _ended,
