@@ -78,14 +78,29 @@ class AnthropicMessages:
         )
 
     def events(self) -> AnthropicEvents:
-        return AnthropicEvents()
+        return AnthropicEvents(self)
+
+
+_GROWN = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "input"),
+}
+"""Where a delta of each type holds its piece, and what of the block it belongs to."""
 
 
 @attrs.define(eq=False)
 class AnthropicEvents:
-    """The events of a streamed message."""
+    """The events of a streamed message.
 
-    _blocks: dict[int, dict[str, Any]] = attrs.field(factory=dict)
+    Attributes:
+        readable: whether all that came is in `content`, so that it can go back to the model.
+    """
+
+    _wire: AnthropicMessages
+    readable: bool = True
+    _blocks: dict[int, tuple[Json, dict[str, list[str]]]] = attrs.field(factory=dict)
     _usage: dict[str, Any] = attrs.field(factory=dict)
     _stop_reason: str | None = None
     _complete: bool = False
@@ -95,7 +110,9 @@ class AnthropicEvents:
         if kind == "content_block_delta":
             self._grow(event)
         elif kind == "content_block_start":
-            self._begin(event)
+            block = event.get("content_block")
+            if isinstance(block, dict) and isinstance(event.get("index"), int):
+                self._blocks[event["index"]] = block, {}
         elif kind == "message_start":
             message = event.get("message")
             self._count(message.get("usage") if isinstance(message, dict) else None)
@@ -106,37 +123,31 @@ class AnthropicEvents:
         elif kind == "message_stop":
             self._complete = True
 
+    def content(self) -> list[Json]:
+        """Return the blocks so far, as they go back to the model."""
+        blocks = []
+        for begun, grown in self._blocks.values():
+            pieces = {key: "".join(parts) for key, parts in grown.items()}
+            given = {"input": _params(pieces.pop("input"))} if "input" in pieces else {}
+            texts = {key: string(begun.get(key)) + piece for key, piece in pieces.items()}
+            blocks.append({**begun, **texts, **given})
+        return [block for block in blocks if block.get("text") != ""]
+
     def answer(self) -> Answer | None:
         if not self._complete:
             return None
-        texts, calls = [], []
-        for block in self._blocks.values():
-            if block["kind"] == "text":
-                texts.append("".join(block["grown"]))
-            elif block["kind"] == "tool_use":
-                calls.append(ToolCall(block["name"], _params(block["grown"]), block["id"]))
-        return Answer(
-            text="\n".join(texts),
-            calls=tuple(calls),
-            usage=_usage(self._usage),
-            stop_reason=self._stop_reason,
-        )
-
-    def _begin(self, event: Json) -> None:
-        block = event.get("content_block")
-        if isinstance(block, dict) and isinstance(event.get("index"), int):
-            self._blocks[event["index"]] = {
-                "kind": block.get("type"),
-                "name": string(block.get("name")),
-                "id": string(block.get("id")),
-                "grown": [string(block.get("text"))],
-            }
+        told = {"content": self.content(), "usage": self._usage, "stop_reason": self._stop_reason}
+        return self._wire.answer({"type": "message", **told})
 
     def _grow(self, event: Json) -> None:
         index, delta = event.get("index"), event.get("delta")
         block = self._blocks.get(index) if isinstance(index, int) else None
-        if block is not None and isinstance(delta, dict):
-            block["grown"].append(string(delta.get("text")) or string(delta.get("partial_json")))
+        kind = delta.get("type") if isinstance(delta, dict) else None
+        if block is None or delta is None or kind not in _GROWN:
+            self.readable = False
+            return
+        where, key = _GROWN[kind]
+        block[1].setdefault(key, []).append(string(delta.get(where)))
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
@@ -169,8 +180,7 @@ def _answered(content: Any) -> list[Item]:
     return items
 
 
-def _params(grown: list[str]) -> Any:
-    text = "".join(grown)
+def _params(text: str) -> Any:
     try:
         return json.loads(text) if text else {}
     except (ValueError, RecursionError):
@@ -188,9 +198,6 @@ def _text_block(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-_GROWN = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-
-
 class AnthropicGate(Gate):
     """Follows the rounds of one request."""
 
@@ -201,15 +208,14 @@ class AnthropicGate(Gate):
 
     def _begin(self) -> None:
         super()._begin()
-        self._events = AnthropicEvents()
-        self._blocks = _Blocks()
+        self._events = AnthropicEvents(AnthropicMessages())
         self._offset = self._shown
 
     def answer(self) -> Answer | None:
-        return self._events.answer() if self._blocks.readable else None
+        return self._events.answer() if self._events.readable else None
 
     def again(self, verdict: Verdict) -> Sequence[Json]:
-        blocks = self._blocks.all()
+        blocks = self._events.content()
         if not verdict.refusal:
             content: list[Json] = [{"type": "text", "text": verdict.feedback}]
         else:
@@ -225,7 +231,6 @@ class AnthropicGate(Gate):
 
     def _read(self, frame: bytes, event: dict[str, Any]) -> bytes:
         self._events.add(event)
-        self._blocks.add(event)
         kind = event.get("type")
         if kind == "message_start":
             return frame if self._first else b""
@@ -250,38 +255,6 @@ class AnthropicGate(Gate):
             return frame
         summed = {**usage, "output_tokens": self._output + self._used}
         return frame_of({**event, "usage": summed}, "message_delta")
-
-
-class _Blocks:
-    """The content of an answer, as it goes back to the model."""
-
-    def __init__(self) -> None:
-        self.readable = True
-        self._blocks: dict[Any, dict[str, Any]] = {}
-        self._inputs: dict[Any, list[str]] = {}
-
-    def add(self, event: dict[str, Any]) -> None:
-        index, kind = event.get("index"), event.get("type")
-        if kind == "content_block_start":
-            self._blocks[index] = dict(event.get("content_block") or {})
-        elif kind == "content_block_delta":
-            self._grow(index, event.get("delta") or {})
-
-    def all(self) -> list[dict[str, Any]]:
-        for index, pieces in self._inputs.items():
-            self._blocks[index]["input"] = json.loads("".join(pieces) or "{}")
-        return [block for block in self._blocks.values() if block.get("text") != ""]
-
-    def _grow(self, index: Any, delta: dict[str, Any]) -> None:
-        key, block = _GROWN.get(delta.get("type", "")), self._blocks.get(index)
-        if block is None:
-            self.readable = False
-        elif key is not None:
-            block[key] = block.get(key, "") + delta.get(key, "")
-        elif delta.get("type") == "input_json_delta":
-            self._inputs.setdefault(index, []).append(delta.get("partial_json", ""))
-        else:
-            self.readable = False
 
 
 def _refused(call_id: str, verdict: Verdict) -> Json:

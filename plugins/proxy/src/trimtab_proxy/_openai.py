@@ -67,14 +67,15 @@ class ChatCompletions:
         )
 
     def events(self) -> ChatEvents:
-        return ChatEvents()
+        return ChatEvents(self)
 
 
 @attrs.define(eq=False)
 class ChatEvents:
     """The chunks of a streamed completion."""
 
-    _texts: list[str] = attrs.field(factory=list)
+    _wire: ChatCompletions
+    _texts: dict[str, list[str]] = attrs.field(factory=dict)
     _calls: dict[int, dict[str, Any]] = attrs.field(factory=dict)
     _usage: Any = None
     _stop_reason: str | None = None
@@ -87,22 +88,31 @@ class ChatEvents:
         self._stop_reason = choices[0].get("finish_reason") or self._stop_reason
         delta = choices[0].get("delta")
         if isinstance(delta, dict):
-            self._texts.append(string(delta.get("content")))
+            for key in ("content", "reasoning_content"):
+                if isinstance(delta.get(key), str):
+                    self._texts.setdefault(key, []).append(delta[key])
             for call in objects(delta.get("tool_calls")):
                 self._grow(call)
+
+    def message(self) -> dict[str, Any]:
+        """Return the message so far, as it goes back to the model."""
+        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        message = {"role": "assistant", "content": texts.pop("content", "") or None, **texts}
+        calls = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": "".join(call["grown"])},
+            }
+            for call in self._calls.values()
+        ]
+        return {**message, "tool_calls": calls} if calls else message
 
     def answer(self) -> Answer | None:
         if self._stop_reason is None:
             return None
-        return Answer(
-            text="".join(self._texts),
-            calls=tuple(
-                ToolCall(call["name"], _params("".join(call["grown"])), call["id"])
-                for call in self._calls.values()
-            ),
-            usage=_usage(self._usage),
-            stop_reason=self._stop_reason,
-        )
+        choice = {"message": self.message(), "finish_reason": self._stop_reason}
+        return self._wire.answer({"choices": [choice], "usage": self._usage})
 
     def _grow(self, told: Json) -> None:
         index = told.get("index")
@@ -140,14 +150,15 @@ def _call(call: Json) -> ToolCall:
     return ToolCall(_named(call), _params(params), string(call.get("id")))
 
 
-def _params(given: Any) -> Any:
+def _params(given: Any, named: str = "") -> Any:
+    """Return arguments that are written as JSON; other text as it is, under a name where given."""
     if not isinstance(given, str):
         return {} if given is None else given
     try:
         value = json.loads(given or "{}")
     except (ValueError, RecursionError):
-        return given
-    return value if isinstance(value, dict) else given
+        value = given
+    return value if isinstance(value, dict) else {named: given} if named else given
 
 
 def _usage(usage: Any) -> Usage | None:
@@ -174,15 +185,14 @@ class ChatGate(Gate):
     def _begin(self) -> None:
         super()._begin()
         self._rounds += 1
-        self._events = ChatEvents()
-        self._message = _Message()
+        self._events = ChatEvents(ChatCompletions())
         self._parted = not self._spoken
 
     def answer(self) -> Answer | None:
         return self._events.answer()
 
     def again(self, verdict: Verdict) -> Sequence[Json]:
-        message = self._message.whole()
+        message = self._events.message()
         if not verdict.refusal:
             return message, {"role": "user", "content": verdict.feedback}
         text = f"Not run. {verdict.refusal}"
@@ -197,7 +207,6 @@ class ChatGate(Gate):
         choice = next(iter(objects(event.get("choices"))), {})
         delta = choice.get("delta")
         if isinstance(delta, dict):
-            self._message.add(delta)
             self._holding = self._holding or bool(delta.get("tool_calls"))
         self._holding = self._holding or bool(choice.get("finish_reason"))
         usage = event.get("usage")
@@ -222,35 +231,6 @@ class ChatGate(Gate):
         self._parted = True
         words = {**delta, "content": _BETWEEN + string(delta["content"])}
         return frame_of({**event, "choices": [{**choice, "delta": words}]})
-
-
-class _Message:
-    """An answer as it goes back to the model."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {}
-        self._calls: dict[Any, dict[str, Any]] = {}
-
-    def add(self, delta: Json) -> None:
-        for key in ("content", "reasoning_content"):
-            if isinstance(delta.get(key), str):
-                self._texts.setdefault(key, []).append(delta[key])
-        for told in objects(delta.get("tool_calls")):
-            self._grow(told)
-
-    def whole(self) -> dict[str, Any]:
-        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
-        message = {"role": "assistant", "content": texts.pop("content", "") or None, **texts}
-        return {**message, "tool_calls": [*self._calls.values()]} if self._calls else message
-
-    def _grow(self, told: Json) -> None:
-        empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-        call = self._calls.setdefault(told.get("index"), empty)
-        call["id"] = call["id"] or string(told.get("id"))
-        function = told.get("function")
-        if isinstance(function, dict):
-            call["function"]["name"] += string(function.get("name"))
-            call["function"]["arguments"] += string(function.get("arguments"))
 
 
 def _summed(usage: Json, used: int) -> dict[str, Any]:
@@ -366,17 +346,7 @@ def _words(entry: Json) -> str:
 def _responses_call(entry: Json) -> ToolCall:
     name = string(entry.get("name")) or string(entry.get("type")).removesuffix("_call")
     given = next((entry[key] for key in _GIVEN if key in entry), None)
-    return ToolCall(name, _responses_params(given), string(entry.get("call_id")))
-
-
-def _responses_params(given: Any) -> Any:
-    if not isinstance(given, str):
-        return {} if given is None else given
-    try:
-        value = json.loads(given or "{}")
-    except (ValueError, RecursionError):
-        value = given
-    return value if isinstance(value, dict) else {"input": given}
+    return ToolCall(name, _params(given, "input"), string(entry.get("call_id")))
 
 
 def _responses_usage(usage: Any) -> Usage | None:
