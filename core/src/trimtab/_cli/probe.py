@@ -136,16 +136,11 @@ def _find_module(module: str) -> ModuleSpec | None:
     name = ""
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
-        spec = _find_in(name, path)
+        if path is not None:
+            spec = PathFinder.find_spec(name, list(path))
+        else:  # without a path, a parent is no package
+            spec = None if spec else util.find_spec(name)
         if spec is None:
             return None
         path = spec.submodule_search_locations
     return spec
-
-
-def _find_in(name: str, path: Iterable[str] | None) -> ModuleSpec | None:
-    if path is None and "." in name:
-        return None  # the parent is no package
-    if path is None:
-        return util.find_spec(name)
-    return PathFinder.find_spec(name, list(path))

@@ -15,6 +15,7 @@ from trimtab._events.guidance import CompletionStatus
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._session.projection import Projection
 from trimtab._types.errors import class_name
+from trimtab._types.options import as_tuple
 from trimtab._types.text import as_text, shown
 
 if TYPE_CHECKING:
@@ -198,13 +199,9 @@ class Recorder(Protocol):
         ...
 
 
-def _checkers(value: Any) -> tuple[TaskCompletionChecker, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(f"checkers must be a list of completion checkers, not {shown(value)}")
-    return tuple(value)
-
-
 def _check_all(_: object, __: object, value: tuple[Any, ...]) -> None:
+    if not isinstance(value, tuple):
+        raise TypeError(f"checkers must be a list of completion checkers, not {shown(value)}")
     if not value:
         raise ValueError("a CompositeChecker needs at least one checker")
     for checker in value:
@@ -224,7 +221,7 @@ class CompositeChecker:
     """
 
     checkers: tuple[TaskCompletionChecker, ...] = attrs.field(
-        converter=_checkers, validator=_check_all
+        converter=as_tuple, validator=_check_all
     )
     all_must_pass: bool = True
 

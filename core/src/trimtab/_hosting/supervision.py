@@ -13,6 +13,7 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import get_ident
 from typing import Any
@@ -170,14 +171,10 @@ class SetAside:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
-            with open(fresh, "w", encoding="utf-8", opener=_private) as file:
+            with open(fresh, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
                 json.dump(found, file)
             fresh.replace(self._file)
         except BaseException:
             with suppress(OSError):
                 fresh.unlink()
             raise
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

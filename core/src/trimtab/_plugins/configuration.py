@@ -111,13 +111,11 @@ def state_home(
         return Path(named).absolute()
     if configuration:
         return configuration.parent / ".trimtab"
-    return _user_state() / "trimtab"
-
-
-def _user_state() -> Path:
     if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        user = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    else:
+        user = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(user, "trimtab")
 
 
 def active_configuration(

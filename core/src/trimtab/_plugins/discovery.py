@@ -313,7 +313,8 @@ def _settle(name: str, folders: Iterable[MetadataFolder]) -> Iterator[PluginInfo
     for copy in _distinct(copies):
         headers = copy.error or _headers(copy.folder)
         if isinstance(headers, str):
-            yield _damaged(name, copy, headers)
+            fix = "reinstall it, or delete the folder if nothing else is left of it"
+            yield Problem(sanitize(name, 60), sanitize(copy.where), headers, fix)
         elif owner is None:
             owner = copy, headers
             yield from offers(headers, copy.text, sanitize(copy.where))
@@ -345,11 +346,6 @@ def _headers(folder: MetadataFolder) -> Headers | str:
     except Exception as error:  # noqa: BLE001  # a damaged package must not stop a listing
         return f"METADATA can't be read: {describe_error(error)}"
     return headers or "no METADATA with a name and a version"
-
-
-def _damaged(name: str, copy: _Copy, what: str) -> Problem:
-    fix = "reinstall it, or delete the folder if nothing else is left of it"
-    return Problem(sanitize(name, 60), sanitize(copy.where), what, fix)
 
 
 def _is_built_from(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> bool:

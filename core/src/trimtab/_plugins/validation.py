@@ -257,7 +257,12 @@ def _protocol_methods(
     found = {name: _read(instance, name, who) for name in protocol.members}
     lacking = [name for name in protocol.methods if not callable(found[name])]
     lacking += [name for name in protocol.texts if found[name] is None]
-    wrong = [name for name in protocol.texts if name not in lacking and not _is_text(name, found)]
+    wrong = [
+        name
+        for name in protocol.texts
+        if found[name] is not None
+        and not (isinstance(found[name], str) and (found[name].strip() or name != "name"))
+    ]
     if wrong and not optional:
         shown = found[wrong[0]]
         raise ProviderInvalid(
@@ -274,11 +279,6 @@ def _protocol_methods(
             check_synchronous(method, name, who)
         check_call(method, name, who, by_keyword=kind in _BY_KEYWORD)
     return methods
-
-
-def _is_text(name: str, found: Mapping[str, Any]) -> bool:
-    value = found[name]
-    return isinstance(value, str) and (bool(value.strip()) or name != "name")
 
 
 def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]) -> str:

@@ -50,7 +50,12 @@ def check(
         return _record(run, stop, asked, verdict.status, reason=verdict.feedback)
     if verdict.status is CompletionStatus.OK:
         return _record(run, stop, asked, verdict.status, feedback=verdict.feedback)
-    return _block(run, stop, asked, verdict)
+    progress = verdict.progress or verdict.feedback
+    why = None if stop.final else run.state.gate.exhausted(progress)
+    status = CompletionStatus.SKIPPED if why else CompletionStatus.INCOMPLETE
+    return _record(
+        run, stop, asked, status, feedback=verdict.feedback, reason=why, progress=progress
+    )
 
 
 def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
@@ -66,20 +71,6 @@ def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
         for one in checkers
     ]
     return tuple(compile_check(resolve(one, Configuration()), one) for one in configs)
-
-
-def _block(
-    run: OpenRun,
-    stop: CompletionAsked,
-    entries: tuple[CheckEntry, ...],
-    verdict: TaskCompletionResult,
-) -> CompletionChecked:
-    progress = verdict.progress or verdict.feedback
-    why = None if stop.final else run.state.gate.exhausted(progress)
-    status = CompletionStatus.SKIPPED if why else CompletionStatus.INCOMPLETE
-    return _record(
-        run, stop, entries, status, feedback=verdict.feedback, reason=why, progress=progress
-    )
 
 
 def _skipped(run: OpenRun, stop: CompletionAsked) -> str | None:

@@ -22,8 +22,6 @@ from trimtab._events import (
 from trimtab._events.guidance import (
     CompletionChecked,
     Feedback,
-    GuidanceDelivered,
-    GuidanceSuppressed,
     StopRequested,
 )
 from trimtab._policy.feedback import GateState, Mark
@@ -292,13 +290,8 @@ def _until(events: Iterator[Event], calls: int | None) -> Iterator[Event]:
         return
     seen = 0
     for event in events:
-        if seen == calls and _goes_on(event):
+        point = getattr(event, "decision_point", None)
+        if seen == calls and (isinstance(event, _GOES_ON) or point in _NEXT):
             return
         seen += isinstance(event, ToolInvoked)
         yield event
-
-
-def _goes_on(event: Event) -> bool:
-    if isinstance(event, GuidanceDelivered | GuidanceSuppressed | StopRequested):
-        return event.decision_point in _NEXT
-    return isinstance(event, _GOES_ON)

@@ -221,7 +221,12 @@ class Feeds:
         projection = make()
         needed: type[BaseProjection] | None = getattr(projection, "needs", None)
         source = None if needed is None else self._shared(needed)
-        state = self._state_for(name, projection)  # without the lock: it runs the provider's code
+        state = None
+        if name in self._saved:
+            from trimtab._session.codec import decode_state
+
+            # Without the lock, for it runs the provider's code.
+            state = decode_state(projection, self._saved[name])
         with self._lock:
             feed = self.feeds.get(name)
             if feed is None:
@@ -229,13 +234,6 @@ class Feeds:
         if feed.restores:
             feed.catch_up()
         return feed
-
-    def _state_for(self, name: str, projection: Projection) -> tuple[Any] | None:
-        if name not in self._saved:
-            return None
-        from trimtab._session.codec import decode_state
-
-        return decode_state(projection, self._saved[name])
 
     def _new_feed(
         self, name: str, projection: Projection, source: Feed | None, state: tuple[Any] | None
