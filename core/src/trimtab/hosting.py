@@ -8,7 +8,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_contract.hosts": "LOCAL_HOST",
         "_hosting.blocking": "append_text contained StopDecision",
         "_hosting.calls": "RunningCall",
-        "_hosting.chat": "Answer Chat Driver Drivers",
+        "_hosting.chat": "Answer Chat Driver DriverOptions Drivers",
         "_hosting.executor": ("call_in_parallel call_within format_error RAISED ToolAnswer"),
         "_hosting.supervision": "Call CallBoard last_call SetAside",
         "_run.completion": "AgentStopped",

@@ -13,6 +13,7 @@ from trimtab._hosting.chat import (
     Answer as Answer,
     Chat as Chat,
     Driver as Driver,
+    DriverOptions as DriverOptions,
     Drivers as Drivers,
 )
 from trimtab._hosting.executor import (

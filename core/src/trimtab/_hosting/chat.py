@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Protocol,
+    Self,
+    TypedDict,
+    TypeVar,
+    runtime_checkable,
+)
 
 import attrs
 
@@ -232,6 +241,15 @@ class _Held:
     chat: Chat
     session: Session
     used: float = 0.0
+
+
+class DriverOptions(TypedDict, total=False):
+    """What a host's own class takes as ``**options`` for `Drivers`, which describes it."""
+
+    deadline: Deadline | float | None
+    budget: Budget | None
+    timeout: float | None
+    strict: bool
 
 
 class Drivers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 from google.adk.agents.callback_context import CallbackContext
@@ -16,8 +16,6 @@ from google.adk.runners import Runner
 from google.genai import types
 
 from trimtab import (
-    Budget,
-    Deadline,
     DecisionPoint,
     Delivery,
     Host,
@@ -27,7 +25,7 @@ from trimtab import (
     ToolCall,
     Usage,
 )
-from trimtab.hosting import Answer, Chat, Drivers
+from trimtab.hosting import Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "TrimtabPlugin"]
 
@@ -59,10 +57,8 @@ class TrimtabPlugin(BasePlugin):
         session: where runs are recorded, or a function from the id of the kit's session to ours;
             None makes a session for each conversation.
         name: of the plugin.
-        deadline: of all conversations; as a number, seconds of each from its first request.
-        budget: of each conversation.
-        timeout: seconds that a provider may take; None asks it on the event loop.
-        strict: whether to raise what otherwise is logged; for tests.
+        options: ``deadline``, ``budget``, ``timeout`` and ``strict``, as for
+            `trimtab.hosting.Drivers`.
 
     Attributes:
         drivers: the drivers of all conversations.
@@ -74,21 +70,10 @@ class TrimtabPlugin(BasePlugin):
         session: Session | Callable[[str], Session] | None = None,
         *,
         name: str = "trimtab",
-        deadline: Deadline | float | None = None,
-        budget: Budget | None = None,
-        timeout: float | None = 1.0,
-        strict: bool = False,
+        **options: Unpack[DriverOptions],
     ) -> None:
         super().__init__(name)
-        self.drivers = Drivers(
-            prompt,
-            session,
-            HOST,
-            deadline=deadline,
-            budget=budget,
-            timeout=timeout,
-            strict=strict,
-        )
+        self.drivers = Drivers(prompt, session, HOST, **options)
         self._said: dict[str, str] = {}
         self._guarded: set[str] = set()
         self._agents: dict[str, set[str | None]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Unpack
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -18,8 +18,6 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from trimtab import (
-    Budget,
-    Deadline,
     DecisionPoint,
     Delivery,
     Host,
@@ -28,7 +26,7 @@ from trimtab import (
     Session,
     ToolCall as Call,
 )
-from trimtab.hosting import Chat, Drivers, contained
+from trimtab.hosting import Chat, DriverOptions, Drivers, contained
 from trimtab_langchain._messages import (
     answers,
     broken_calls,
@@ -94,10 +92,8 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         prompt: names the providers. Its sections are not sent: the agent has its own prompt.
         session: where all conversations are recorded; or a function from the name of a
             conversation to its session. None makes one for each conversation.
-        deadline: of all conversations; as a number, seconds of each from its first request.
-        budget: of each conversation.
-        timeout: seconds that a provider may take.
-        strict: whether what goes wrong is raised, for tests.
+        options: ``deadline``, ``budget``, ``timeout`` and ``strict``, as for
+            `trimtab.hosting.Drivers`.
 
     Attributes:
         drivers: finds the run of a conversation: ``middleware.drivers.of(thread_id).run``.
@@ -109,23 +105,11 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         self,
         prompt: Prompt[Any],
         session: Session | Callable[[str], Session] | None = None,
-        *,
-        deadline: Deadline | float | None = None,
-        budget: Budget | None = None,
-        timeout: float | None = 1.0,
-        strict: bool = False,
+        **options: Unpack[DriverOptions],
     ) -> None:
         super().__init__()
-        self.strict = strict
-        self.drivers = Drivers(
-            prompt,
-            session,
-            HOST,
-            timeout=timeout,
-            strict=strict,
-            deadline=deadline,
-            budget=budget,
-        )
+        self.strict = options.get("strict", False)
+        self.drivers = Drivers(prompt, session, HOST, **options)
         self._seen: WeakKeyDictionary[Chat, _Seen] = WeakKeyDictionary()
         self._said: OrderedDict[tuple[str, str | None], list[str]] = OrderedDict()
 

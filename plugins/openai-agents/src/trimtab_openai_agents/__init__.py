@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 import attrs
@@ -24,8 +24,6 @@ from agents.run import DEFAULT_MAX_TURNS
 from agents.run_config import CallModelData, ModelInputData, ToolErrorFormatterArgs
 
 from trimtab import (
-    Budget,
-    Deadline,
     DecisionPoint,
     Delivery,
     Host,
@@ -35,7 +33,7 @@ from trimtab import (
     ToolCall,
     Usage,
 )
-from trimtab.hosting import AgentStopped, Answer, Chat, Drivers
+from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "GuidedStream", "TrimtabRunner"]
 
@@ -169,10 +167,8 @@ class TrimtabRunner:
         prompt: says which providers are asked; its text is not used.
         session: where runs are recorded, or a function from a conversation's name to its session;
             None makes a session for each conversation.
-        deadline: of all conversations; as a number, seconds of each from its first request.
-        budget: of each conversation.
-        timeout: seconds that a provider may take; None asks it on the event loop.
-        strict: whether to raise what otherwise is logged; for tests.
+        options: ``deadline``, ``budget``, ``timeout`` and ``strict``, as for
+            `trimtab.hosting.Drivers`.
 
     Attributes:
         drivers: the drivers of all conversations.
@@ -182,21 +178,9 @@ class TrimtabRunner:
         self,
         prompt: Prompt[Any],
         session: Session | Callable[[str], Session] | None = None,
-        *,
-        deadline: Deadline | float | None = None,
-        budget: Budget | None = None,
-        timeout: float | None = 1.0,
-        strict: bool = False,
+        **options: Unpack[DriverOptions],
     ) -> None:
-        self.drivers = Drivers(
-            prompt,
-            session,
-            HOST,
-            deadline=deadline,
-            budget=budget,
-            timeout=timeout,
-            strict=strict,
-        )
+        self.drivers = Drivers(prompt, session, HOST, **options)
         self._waiting: dict[str, Chat] = {}
 
     async def run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 from pydantic_ai import DeferredToolRequests, RunContext
@@ -25,8 +25,6 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 
 from trimtab import (
-    Budget,
-    Deadline,
     DecisionPoint,
     Delivery,
     Host,
@@ -36,7 +34,7 @@ from trimtab import (
     ToolCall,
     Usage,
 )
-from trimtab.hosting import AgentStopped, Answer, Chat, Drivers
+from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "Trimtab"]
 
@@ -71,10 +69,8 @@ class Trimtab(AbstractCapability[Any]):
         prompt: says which providers are asked; its text is not used.
         session: where runs are recorded, or a function from a conversation's id to its session;
             None makes a session for each conversation.
-        deadline: of all conversations; as a number, seconds of each from its first request.
-        budget: of each conversation.
-        timeout: seconds that a provider may take; None asks it on the event loop.
-        strict: whether to raise what otherwise is logged; for tests.
+        options: ``deadline``, ``budget``, ``timeout`` and ``strict``, as for
+            `trimtab.hosting.Drivers`.
 
     Attributes:
         drivers: the drivers of all conversations.
@@ -85,21 +81,9 @@ class Trimtab(AbstractCapability[Any]):
         self,
         prompt: Prompt[Any],
         session: Session | Callable[[str], Session] | None = None,
-        *,
-        deadline: Deadline | float | None = None,
-        budget: Budget | None = None,
-        timeout: float | None = 1.0,
-        strict: bool = False,
+        **options: Unpack[DriverOptions],
     ) -> None:
-        self.drivers = Drivers(
-            prompt,
-            session,
-            HOST,
-            deadline=deadline,
-            budget=budget,
-            timeout=timeout,
-            strict=strict,
-        )
+        self.drivers = Drivers(prompt, session, HOST, **options)
         self.chat: Chat | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> Trimtab:

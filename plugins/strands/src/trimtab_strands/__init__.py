@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from strands.hooks import AfterInvocationEvent, AfterToolCallEvent
 from strands.middleware import InvokeModelContext, InvokeModelStage, ModelStopReason
 from strands.plugins import Plugin
 
 from trimtab import (
-    Budget,
-    Deadline,
     DecisionPoint,
     Delivery,
     Host,
@@ -21,7 +19,7 @@ from trimtab import (
     ToolCall,
     Usage,
 )
-from trimtab.hosting import Answer, Chat, Drivers
+from trimtab.hosting import Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "TrimtabPlugin"]
 
@@ -51,10 +49,8 @@ class TrimtabPlugin(Plugin):
         prompt: says which providers are asked; its text is not used.
         session: where runs are recorded, or a function from a session's id of Strands to ours;
             None makes a session for each conversation.
-        deadline: of all conversations; as a number, seconds of each from its first request.
-        budget: of each conversation.
-        timeout: seconds that a provider may take; None asks it on the event loop.
-        strict: whether to raise what otherwise is logged; for tests.
+        options: ``deadline``, ``budget``, ``timeout`` and ``strict``, as for
+            `trimtab.hosting.Drivers`.
 
     Attributes:
         drivers: the drivers of all conversations.
@@ -66,22 +62,10 @@ class TrimtabPlugin(Plugin):
         self,
         prompt: Prompt[Any],
         session: Session | Callable[[str], Session] | None = None,
-        *,
-        deadline: Deadline | float | None = None,
-        budget: Budget | None = None,
-        timeout: float | None = 1.0,
-        strict: bool = False,
+        **options: Unpack[DriverOptions],
     ) -> None:
         super().__init__()
-        self.drivers = Drivers(
-            prompt,
-            session,
-            HOST,
-            deadline=deadline,
-            budget=budget,
-            timeout=timeout,
-            strict=strict,
-        )
+        self.drivers = Drivers(prompt, session, HOST, **options)
         self._denied: set[str] = set()
 
     def init_agent(self, agent: Any) -> None:
