@@ -44,6 +44,7 @@ settings.load_profile("trimtab")
 INTO_SITE = "--quiet --no-deps --target site"
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 MARKED = re.compile(r"^pytestmark = pytest\.mark\.(?:e2e|slow)\b", re.MULTILINE)  # nothing quick
+PROVIDERS = re.compile(r'entry-points\."trimtab\.(?:guidance|feedback|completion)"')
 STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -103,8 +104,7 @@ def _is_of_the_engine(part: str) -> bool:
         return part == "core"
     if part == "plugins/signals":  # what the providers have in common
         return True
-    declared = project.read_text()
-    return 'entry-points."trimtab.guidance"' in declared or "trimtab.completion" in declared
+    return PROVIDERS.search(project.read_text()) is not None
 
 
 @pytest.fixture(scope="session")
