@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14)
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a")
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -52,18 +52,21 @@ STILL_WRONG = {
     "r14-listens-to-the-dead-cs": "late",
     # An hour without anything new, though the user has set the watch.
     "r14-looks-every-ten-minutes-as-told-tr": "false alarm",
-    # Counts that grow by the asking itself, or with each deed, pass for news.
-    "r14-asks-how-full-it-is-de": "late",
+    # A deed that is done again for another word may be wanted.
     "r14-posts-the-same-weather-again-id": "late",
-    "r14-swipes-the-wrong-way-zh": "late",
-    "r14-the-cell-stays-broken-el": "missed",
-    "r14-the-button-that-answers-and-does-nothing-tr": "missed",
     # What is asked or said in other words each time, in rounds or with answers that differ.
     "r14-asks-what-was-answered-es": "late",
-    "r14-each-sends-to-the-other-pt": "missed",
+    "r14-each-sends-to-the-other-pt": "late",
     "r14-handed-on-and-never-done-de": "missed",
-    "r14-noted-and-struck-out-fr": "missed",
     "r14-the-list-is-the-work-ru": "missed",
+    # Each notice begins anew, whoever has written what it tells of.
+    "r15-answers-its-own-mail-nl": "missed",
+    # The name of the tool that adds to a list sounds as if it listed.
+    "r15-nine-things-for-the-weekend-de": "false alarm",
+    # What is spent, shown or ordered is said in words alone.
+    "r15-the-quota-is-spent-de": "false alarm",
+    "r15-the-spec-is-laid-before-the-user-tr": "false alarm",
+    "r15-the-stop-command-was-given-ko": "false alarm",
     # An explanation that shows a call of a known form, without quotes.
     "r14-which-dialect-is-taught-ja": "false alarm",
 }

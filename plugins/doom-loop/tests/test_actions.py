@@ -21,7 +21,7 @@ def records(tools: int, params: int, answers: int) -> tuple[CallRecord, ...]:
         product(range(tools), range(params), range(answers))
     ):
         run.tool_started(f"ask{tool}", {"x": x}, str(number))
-        run.tool_finished(str(number), f"answer {answer}")
+        run.tool_finished(str(number), f"answer {'ab'[answer]}")
     return run.trajectory.follow(Calls).recent(tools * params * answers)
 
 

@@ -60,7 +60,7 @@ def reworded(number: int) -> Call:
     )
     text = f"{first} remove the dark background picture{last}"
     head = "Generated the picture with the requested change, see the link below"
-    return Call("picture", {"prompt": text}, f"{head}\nhttps://host.example/{number * 7919}.png")
+    return Call("picture", {"prompt": text}, f"{head}\nhttps://host.example/{number**2}.png")
 
 
 RUNS: dict[LoopKind, tuple[Callable[[], Iterator[Item]], Callable[[int], int]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import attrs
 import pytest
@@ -358,14 +358,14 @@ def test_moves_on_a_screen_whose_picture_stays_the_same():
     assert first([item for move in moves for item in (move, picture)]) is not None
 
 
-def test_one_message_in_other_words_is_told_before_it_is_sent_a_sixth_time():
+def test_one_message_in_other_words_is_told_before_it_is_sent_a_fifth_time():
     texts = [
         "Hi Khalil, thanks for the intro! I would love to hear about your project.",
         "Thanks for the intro, Khalil! I would love to hear about the project.",
         "Hi Khalil, thank you for the intro, I would love to hear about your project.",
     ]
     sent = [Call("send_message", {"to": "@k", "text": text}, '{"ok": true}') for text in texts * 3]
-    assert first(sent) == 4
+    assert first(sent) == 3
 
 
 @pytest.mark.parametrize(
@@ -902,3 +902,61 @@ def test_one_question_is_told_when_eight_answers_say_the_same_in_other_words(too
     assert (
         first([*asked(REVIEWS[:4]), Call("edit", {"path": "a"}, "ok"), *asked(REVIEWS[4:])]) is None
     )
+
+
+def test_a_look_whose_counts_grow_by_the_looking_is_told():
+    def looks(tool, counts, pauses):
+        at = accumulate(pauses, initial=0)
+        return [
+            Call(tool, {"ordner": "eingang"}, {"offen": 0, **counts(n)}, at=when)
+            for n, when in zip(range(9), at, strict=False)
+        ]
+
+    def counts(n):
+        return {"fragen": 118 + 3 * n, "bytes": 40211 + 731 * n}
+
+    uneven, even = [4, 9, 6, 13, 5, 11, 7, 4], [10] * 8
+    assert first(looks("konto", counts, uneven)) == 4
+    assert first(looks("konto", counts, even)) is None  # it may keep time
+    queue = looks("konto", lambda n: {"teile": n}, uneven)
+    assert first(queue) is None
+    assert first(looks("konto", lambda n: {"teile": n * n}, uneven)) is None
+    assert first(looks("konto", lambda n: counts(n) | {"rest": 99 - n}, uneven)) is None
+
+
+def test_deeds_whose_answers_differ_in_what_they_made_are_told_apart_from_lists():
+    def rounds(names, deed, look):
+        return [call for n, name in enumerate(names) for call in (deed(n, name), look(n, name))]
+
+    formulas = ["=A7/B7", "=A7/(B7)", "=(A7)/B7", "=A7/$B7", "=A7/B$7", "=(A7/B7)", "=A7/B7"]
+    broken = rounds(
+        formulas,
+        lambda n, text: Call("update_cell", {"cell": "F7", "formula": text}, {"版": 812 + n}),
+        lambda n, _: Call("get_cell", {"cell": "F7"}, {"F7": "#DIV/0!", "版": 812 + n}),
+    )
+    assert first(broken) == 9
+
+    tests = rounds(
+        formulas,
+        lambda n, text: Call("editar", {"archivo": "f7.py", "poner": text}, {"rev": 40 + n}),
+        lambda n, _: Call("probar", {"archivo": "f7.py"}, {"aprobadas": 3 + n, "rev": 40 + n}),
+    )
+    assert first(tests) is None
+
+
+def test_what_is_pressed_under_a_new_name_each_time_is_told_and_a_queue_is_not():
+    pressed, queue = [], []
+    for n, name in enumerate([41, 44, 41, 42, 41, 44]):
+        page = {"nodes": [{"node": name, "text": "Zapłać"}, {"node": name + 1, "text": "Anuluj"}]}
+        pressed += [Call("ui_dump", {}, page), Call("ui_tap", {"node": name}, f"tapped {name}")]
+        ticket = {"numer": f"R{300 + n}", "rodzaj": "Drukowanie etykiety na zwykłym papierze"}
+        queue += [Call("zlecenie", {}, ticket), Call("drukuj", {"numer": f"R{300 + n}"}, "gotowe")]
+    assert first(pressed) == 7
+    assert first(queue) is None
+
+
+def test_deeds_that_undo_each_other_are_told_though_each_succeeds():
+    def deed(tool, n):
+        return Call(tool, {"post": "p-91"}, {"ok": True, "id": f"{7919 * n:x}", "total": n % 2})
+
+    assert first([deed(("curtir", "descurtir")[n % 2], n) for n in range(9)]) in range(5, 8)

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 
 from trimtab import Outcome
+from trimtab.text import LazyPattern
 from trimtab_doom_loop._similarity import answer_key
 from trimtab_signals import (
     CallRecord,
+    Slot,
     TurnRecord,
     confirms,
     is_aside,
     is_wait,
+    moved,
     same_outputs,
     says_unchanged,
+    steps_of,
 )
+
+_APART = 8
+"""Characters by which two answers differ that differ in a few numbers and ids."""
+_LOOKED_AT = 4
+"""Calls of a tool that are looked back at: those that do the same with it by turns."""
+_VALUE = LazyPattern(r"\d+(?:\.\d+)?")
+_STEADY = 1.5
+"""Pauses of which none is longer by half are equal: then what grows by the same may keep time."""
+_DEEDS = 2
+_LOOKS = 4
+"""Times that a counter must have grown alike to be one of the calls: once a deed tells it of
+itself, and for a look, which may show how work goes on, as late as identical answers twice over."""
 
 
 def waits(call: CallRecord) -> bool:
@@ -50,7 +66,16 @@ class Action:
         asked: fingerprint of its calls as a set.
         may_repeat: whether its answer may be that of the last call of its tool; None until asked.
         excused: whether it ends rounds that are excused, since what they show may change.
+        steps: by how much the numbers in its answer have grown since the call before that told the
+            like, and how often they have grown so.
+        like: number of the action of that call, -1 for none.
+        clocked: whether its answer differs from that by a clock of the place where the agent acts.
     """
+
+    steps: tuple[float, ...] = ()
+    grown = 0
+    like = -1
+    clocked = False
 
     earlier = -1
     alike = -1
@@ -181,6 +206,10 @@ class Actions:
         last_answered = self._answers.setdefault(answers, number)
         if last_asked != number or last_answered != number:
             is_new = self._note_earlier(action, answers)
+        if action.brought == number and len(calls) == 1 and call.tool in self._tools:
+            profile = call.profile  # what another look shows is news
+            if action.earlier >= 0 or not (profile.read_only or profile.command_params):
+                is_new = self._note_like(action) and is_new
         self.kept.append(action)
         if is_aside(call.tool) or (len(calls) > 1 and any(is_aside(one.tool) for one in calls)):
             self.aside = number
@@ -204,10 +233,88 @@ class Actions:
         if first <= last_asked < number:
             action.earlier = last_asked
             known = list(self._chain(last_asked))
-            action.kind = _kind_among(reversed(known), action.calls, number)
+            calls = action.calls
+            same = (one for one in reversed(known) if same_outputs(one.calls, calls))
+            if (one := next(same, None)) is not None:
+                action.kind = one.kind
+                if all(
+                    a.output_fingerprint == b.output_fingerprint
+                    for a, b in zip(one.calls, calls, strict=False)
+                ):
+                    action.brought = one.brought
         if first <= last_answered < number:
             action.brought = kept[last_answered - first].brought
         return action.earlier < 0 and action.brought == number
+
+    def _note_like(self, action: Action) -> bool:
+        """Compare an action whose answer is new with the latest ones of its tool, and tell whether
+        what has moved in the answer is news.
+
+        It is not where a call has made it anew: an id, a number that its arguments hold or that an
+        answer since has told, a count of the calls.
+        """
+        call = action.calls[0]
+        if call.command is not None or call.failed or not self.kept:
+            return True
+        reads = call.reads
+        likes = [*islice(self.alike_in_tool(call), 0 if reads else _LOOKED_AT)]
+        for earlier in [*likes, *islice(self._chain(action.earlier), 1)]:
+            before = earlier.calls[0]
+            if len(earlier.calls) > 1 or before.failed or abs(call.size - before.size) > _APART:
+                continue
+            pairs = moved(before.shape, call.shape, reads=reads)
+            if pairs is not None:
+                return self._moves(action, earlier, pairs)
+        return True
+
+    def _moves(self, action: Action, earlier: Action, pairs: Sequence[tuple[Slot, Slot]]) -> bool:
+        """Tell whether what has moved since an earlier action with a like answer is news."""
+        between = [one.calls[0] for one in self.since(earlier.number + 1)]
+        call, before = action.calls[0], earlier.calls[0]
+        taken = taken_up(before, between)
+        pairs = [
+            (was, now)
+            for was, now in pairs
+            if was.label[-1:] not in taken and not (_holds(call, now) and _holds(before, was))
+        ]
+        told = [pair for pair in pairs if not _is_clock(*pair, between)]
+        action.clocked = len(told) + 1 == len(pairs)  # two that grow are work
+        pairs, action.like = told if action.clocked else pairs, earlier.number
+        acts = not call.reads and (call.profile.writes or call.fingerprint != before.fingerprint)
+        needed, since = _DEEDS if acts else _LOOKS, 0
+        if pairs:
+            action.steps = steps_of(pairs)
+            if not action.steps:
+                return True
+            action.grown = 1 + earlier.grown * (action.steps == earlier.steps)
+            if action.grown < needed:
+                return True
+            if not acts and (any(map(may_change, between)) or not self._counts_looks(action)):
+                return True
+            since = needed - 1 if action.grown == needed else 0
+        same = [action]
+        while since and (place := same[-1].like - self.kept[0].number) >= 0:
+            same.append(self.kept[place])
+            since -= 1
+        for one in reversed(same):
+            place = one.like - self.kept[0].number
+            one.brought = self.kept[place].brought if place >= 0 else one.brought
+            alike = (o.kind for o in self._chain(one.earlier) if o.brought == one.brought)
+            one.kind = next(alike, one.number)
+        return False
+
+    def _counts_looks(self, action: Action) -> bool:
+        """Tell whether what has grown in an answer counts the calls, and not time or work: pauses
+        differ, and no more than one is counted by a tool that nobody knows, for it may take the
+        next of a queue.
+        """
+        call = action.calls[0]
+        if not call.reads and (call.profile.opaque or set(action.steps) == {1}):
+            return False
+        calls = [one.calls[0] for one in self._chain(action.earlier)][:_LOOKS]
+        times = [one.ended for one in [call, *calls] if one.ended is not None]
+        pauses = [later - earlier for later, earlier in pairwise(times)]  # latest first
+        return not pauses or max(pauses) > _STEADY * min(pauses)
 
     def _chain(self, number: int) -> Iterator[Action]:
         """Yield the kept actions that made the calls of action `number`, this one first."""
@@ -303,16 +410,39 @@ class Actions:
             yield action
 
 
+def taken_up(shown: CallRecord, later: Sequence[CallRecord]) -> set[tuple[str, ...]]:
+    """Return the labels of what an answer shows several of, one of which a later call takes up:
+    names of things, none of which went away.
+    """
+    labels = Counter(slot.label[-1:] for slot in shown.shape.slots)
+    return {
+        slot.label[-1:]
+        for slot in shown.shape.slots
+        if labels[slot.label[-1:]] > 1 and slot.label and any(_holds(one, slot) for one in later)
+    }
+
+
+def _is_clock(was: Slot, now: Slot, between: Sequence[CallRecord]) -> bool:
+    """Tell whether a number that has grown was told by a call in between on its way: what is done
+    moves it, whatever it is.
+    """
+    if not now.label or not (was.value.isdecimal() and now.value.isdecimal()):
+        return False
+    told = [slot.value for one in between for slot in one.shape.slots if slot.label == now.label]
+    numbers = [int(value) for value in told if value.isdecimal()]
+    return any(int(was.value) < number <= int(now.value) for number in numbers)
+
+
+def _holds(call: CallRecord, slot: Slot) -> bool:
+    """Tell whether the arguments of a call hold a value of its answer."""
+    if len(slot.value) > 1:
+        return slot.value in _VALUE.findall(call.params_text)
+    return bool(slot.label) and f"{slot.label[-1]}={slot.value}" in call.params_text
+
+
 def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     """Tell whether `call` brought nothing after `earlier`: the same, or a note that it is."""
     return call.same_output(earlier) or says_unchanged(call.output)
-
-
-def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:
-    for action in known:
-        if same_outputs(action.calls, calls):
-            return action.kind
-    return number
 
 
 def _set_of(fingerprints: Iterable[str]) -> str:

@@ -95,8 +95,9 @@ def find_judged_again(actions: Actions, times: int) -> Loop | None:
     made: list[CallRecord] = []
     last = kept[-1].calls[0]
     for number in range(1, len(kept), 2):
-        judge, one = kept[-number].calls[0], kept[-number - 1].calls[0]
-        if not _judges(judge, one, last):
+        judge, one = kept[-number], kept[-number - 1].calls[0]
+        same = judge.brought == kept[-1].brought or judge.kind == kept[-1].kind
+        if not same or not _judges(judge.calls[0], one):
             break
         made.append(one)
     # Where all are equal, each takes the next of a queue.
@@ -105,13 +106,14 @@ def find_judged_again(actions: Actions, times: int) -> Loop | None:
     return _loop(LoopKind.SAME_CONTENT, last, len(made))
 
 
-def _judges(judge: CallRecord, made: CallRecord, last: CallRecord) -> bool:
-    """Tell whether one call says the same as `last` of what the call before it has made."""
-    if judge.tool != last.tool or judge.output != last.output or made.tool == last.tool:
+def _judges(judge: CallRecord, made: CallRecord) -> bool:
+    """Tell whether one call looks at what the call before it has made."""
+    if made.tool == judge.tool or made.failed or made.reads:
         return False
-    if judge.failed or judge.profile.writes or made.failed or made.reads:
+    if judge.failed or judge.profile.writes or confirms(judge.output):
         return False
-    return any(handle in made.output for handle in _HANDLE.findall(judge.params_text))
+    names = _HANDLE.findall(judge.params_text)
+    return any(name in text for name in names for text in (made.output, made.params_text))
 
 
 def find_own_echo(actions: Actions, times: int) -> Loop | None:

@@ -153,7 +153,8 @@ class LoopProjection(CallProjection):
             self._stale = 0
             found = self._found_in_news(action, same_tool=same_tool)
         else:
-            self._stale = 0 if action.fresh or action.waits else self._stale + 1
+            moves = action.fresh or action.waits or action.clocked
+            self._stale = 0 if moves else self._stale + 1
             if self._orders.things:
                 self._allow()
             found = find_loop(

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import attrs
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
+from trimtab_doom_loop._actions import Action, Actions, moves_unseen, taken_up, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import alike, answer_key, attempts, stable_answer_key
+from trimtab_doom_loop._similarity import (
+    alike,
+    alike_but_for_numbers,
+    answer_key,
+    attempts,
+    stable_answer_key,
+)
 from trimtab_signals import (
     APART,
     CEILING_CALLS,
@@ -23,6 +29,7 @@ from trimtab_signals import (
     complains,
     confirms,
     failure_episode,
+    has_ended,
     is_wait,
     mentions_failure,
     name_words,
@@ -78,7 +85,7 @@ def find_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
         if kept[-1 - length].kind == last:
             echo = _echo(kept, length)
             rest = length - 1 if length > longest else 0
-            needed = times + _changes_again(kept[-1], length)
+            needed = times + (_changes_again(kept[-1], length) or kept[-1].clocked)
             if echo + rest >= length * (needed - 1) and (
                 loop := _rounds(actions, length, 1 + echo // length)
             ):
@@ -147,11 +154,15 @@ def _waits_for_news(tail: Sequence[Action], length: int) -> bool:
         return False
     calls = [call for action in actions for call in action.calls]
     if any(map(is_wait, calls)):
-        does = any(call.profile.writes and not is_wait(call) for call in calls)
+        does = any(_acts(call) and not is_wait(call) for call in calls)
         return rounds < _SAME_DEEDS or not does
     if all(_CLICKS.intersection(name_words(call.tool)) for call in calls):
         return len({call.fingerprint for call in calls}) == 1 and rounds * length < _SAME_CLICKS
     return all(map(moves_unseen, calls))
+
+
+def _acts(call: CallRecord) -> bool:
+    return bool(call.profile.writes or call.profile.opaque)
 
 
 def _moves_by_itself(actions: Actions, first: Action) -> bool:
@@ -159,7 +170,7 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
     call of its tool has changed lately, though the agent did nothing that may have changed it.
     """
     call = first.calls[0]
-    if call.failed or call.profile.writes or call.profile.opaque:  # moved by what the agent did
+    if call.failed or _acts(call):  # moved by what the agent did
         return False
     later: dict[str, Action] = {}
     for action in actions.since(first.number - CEILING_CALLS):
@@ -186,7 +197,7 @@ def _of_one_form(one: CallRecord, other: CallRecord) -> bool:
 def _watches(actions: Actions, tail: Sequence[Action], length: int) -> bool:
     """Tell whether an agent asks every few seconds for one state, or for several in turn."""
     spans = [span_of(action.calls[-1]) for action in tail]
-    return all(_watched(actions, action.calls, tail[0].number, spans) for action in tail[-length:])
+    return all(_watched(actions, action, tail[0].number, spans) for action in tail[-length:])
 
 
 def watches_in_turn(actions: Actions, tail: Sequence[Action]) -> bool:
@@ -195,23 +206,25 @@ def watches_in_turn(actions: Actions, tail: Sequence[Action]) -> bool:
     return 2 * asked <= len(tail) < CEILING_CALLS and _watches(actions, tail, asked)
 
 
-def _watched(
-    actions: Actions, calls: Sequence[CallRecord], first: int, spans: Sequence[Span]
-) -> bool:
+def _watched(actions: Actions, action: Action, first: int, spans: Sequence[Span]) -> bool:
     """Tell whether an action asks for a state, with pauses: its answer is short, and is about what
     the agent has begun before action `first`; or, if the pauses are longer than a model takes to
-    answer, it looks like a state in another way.
+    answer, it looks like a state in another way, and counts no looks.
     """
-    call = calls[0]
-    acts = call.profile.writes or call.profile.opaque
-    if len(calls) > 1 or acts or not 0 < call.size <= _STATE or not spaced(spans, APART):
+    call = action.calls[0]
+    if (
+        len(action.calls) > 1
+        or _acts(call)
+        or not 0 < call.size <= _STATE
+        or not spaced(spans, APART)
+    ):
         return False
     if call.output.strip().count("\n") >= _STATE_LINES:
         return False
-    if complains(call) or blames_call(call.output):
+    if complains(call) or blames_call(call.output) or has_ended(call.output):
         return False
     return _was_begun(actions, call, first) or (
-        spaced(spans, _turn_of(actions, call)) and _asks_for_state(call)
+        not action.grown and spaced(spans, _turn_of(actions, call)) and _asks_for_state(call)
     )
 
 
@@ -277,7 +290,7 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
         ):
             continue
         spans = [span_of(record) for _, record in found]
-        watches = _watched(actions, last.calls, found[0][0], spans)
+        watches = _watched(actions, last, found[0][0], spans)
         if paused(spans[-times:]) or (watches and not waited_too_long(spans)):
             continue
         in_a_row = sum(last.number - number == n for n, (number, _) in enumerate(found[::-1]))
@@ -361,20 +374,36 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
     for length in range(2, min(longest, len(kept) // (times + 1)) + 1):
         if kept[-1 - length].brought != last:
             continue
-        if (rounds := _in_step(kept, length)) > times:
+        several = len({kept[-1 - place].brought for place in range(length)}) > 1
+        if several and (rounds := _in_step(kept, length)) > times:  # one answer is no round
             return _rounds(actions, length, rounds, LoopKind.LIKE_CYCLE)
         tail, same = list(kept)[::-1], 0
-        for later, earlier in zip(tail, tail[length:], strict=False):
-            if not _same_effect(earlier, later, similarity):
+        undone = _goes_back(tail[:length])
+        for later, earlier, shown in zip(tail, tail[length:], tail[1:], strict=False):
+            if not _same_effect(earlier, later, shown, similarity, undone=undone):
                 break
             same += 1
-        looks = [a for a in tail[:length] if not confirms(a.calls[0].output)]
-        several = len({a.brought for a in tail[:length]}) > 1  # one answer is no round
-        shown = any(not a.calls[0].profile.writes and a.calls[0].size >= _CONTENT for a in looks)
-        needed = times + 1 if shown else 2 * times
+        looks = [a for a in tail[:length] if undone or not confirms(a.calls[0].output)]
+        shows = any(not a.calls[0].profile.writes and a.calls[0].size >= _CONTENT for a in looks)
+        needed = times + 1 if shows or undone else 2 * times
         if looks and several and 1 + same // length >= needed:
             return _rounds(actions, length, 1 + same // length, LoopKind.LIKE_CYCLE)
     return None
+
+
+def _goes_back(round_: Sequence[Action]) -> bool:
+    """Tell whether deeds undo each other: numbers that their answers have in common, and that are
+    no arguments, differ within a round, and so come back in each.
+    """
+    states: dict[tuple[str, ...], set[str]] = {}
+    for action in round_:
+        call = action.calls[0]
+        if call.reads or call.failed or len(action.calls) > 1:
+            return False
+        for slot in call.shape.slots:
+            if slot.label and slot.value not in call.params_text:
+                states.setdefault(slot.label, set()).add(slot.value)
+    return any(len(values) == len(round_) for values in states.values())
 
 
 def _in_step(kept: Sequence[Action], length: int) -> int:
@@ -391,54 +420,26 @@ def _in_step(kept: Sequence[Action], length: int) -> int:
     tail = list(kept)[-length * rounds :]
     for place in range(length):
         calls = [action.calls[0] for action in tail[place::length]]
-        if calls[-1].reads and not calls[-1].failed and calls[-1].size >= _CONTENT:
+        if not (calls[-1].profile.writes or calls[-1].failed) and calls[-1].size >= _CONTENT:
             varied = len({call.fingerprint for call in calls}) == len(calls)
             if varied and not confirms(calls[-1].output) and attempts(calls):
                 return rounds
     return 1
 
 
-def find_timed_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
-    """Find rounds of several calls whose answers differ in a number alone that grows from each
-    call to the next, whatever is done: a clock of the place where the agent acts, such as the
-    number of a picture.
-    """
-    kept = actions.kept
-    for length in range(2, min(longest, len(kept) // (times + 1)) + 1):
-        if kept[-1].asked != kept[-1 - length].asked:
-            continue
-        tail = [action.calls[0] for action in islice(reversed(kept), length * (times + 1))]
-        same = all(_differs_in_numbers(a, b) for a, b in zip(tail, tail[length:], strict=False))
-        if same and len({call.fingerprint for call in tail}) > 1 and _has_clock(tail):
-            return _rounds(actions, length, times + 1)
-    return None
-
-
-def _differs_in_numbers(one: CallRecord, other: CallRecord) -> bool:
-    return one.fingerprint == other.fingerprint and one.shape.frame == other.shape.frame
-
-
-def _has_clock(latest_first: Sequence[CallRecord]) -> bool:
-    """Tell whether one labelled number grows from each of some answers to the next, and no other
-    number in them is another one than in the same call before.
-    """
-    told: dict[tuple[str, ...], list[float]] = {}
-    seen: dict[tuple[str, int], set[tuple[tuple[str, ...], str]]] = {}
-    for call in reversed(latest_first):
-        for place, slot in enumerate(call.shape.slots):
-            if slot.label and slot.value.isdecimal():
-                told.setdefault(slot.label, []).append(float(slot.value))
-            seen.setdefault((call.fingerprint, place), set()).add((slot.label, slot.value))
-    moving = {label for values in seen.values() if len(values) > 1 for label, _ in values}
-    numbers = told.get(moving.pop(), []) if len(moving) == 1 else []
-    return len(numbers) == len(latest_first) and all(a < b for a, b in pairwise(numbers))
-
-
-def _same_effect(earlier: Action, later: Action, similarity: float) -> bool:
+def _same_effect(
+    earlier: Action, later: Action, shown: Action, similarity: float, *, undone: bool
+) -> bool:
     """Tell whether two actions are the same, or near-equal and got the same; a confirmation shows
-    that only of a move on a screen.
+    that only of a move on a screen, and of deeds that undo each other.
+
+    Args:
+        earlier, later: the actions.
+        shown: the action before the later one, which may show the names of what it takes up.
+        similarity: share from which two arguments are near-equal.
+        undone: whether each round ends where it began.
     """
-    if earlier.kind == later.kind:
+    if earlier.kind == later.kind and earlier.brought == later.brought:
         return True
     one, other = earlier.calls[0], later.calls[0]
     if len(earlier.calls) + len(later.calls) > 2 or one.tool != other.tool:
@@ -447,7 +448,9 @@ def _same_effect(earlier: Action, later: Action, similarity: float) -> bool:
         moves_unseen(other) and one.pieces == other.pieces
     ):
         return False  # what repeats the arguments is no piece
-    shows = moves_unseen(other) or not (other.profile.writes or confirms(other.output))
+    shows = undone or moves_unseen(other) or not (other.profile.writes or confirms(other.output))
+    if shows and alike_but_for_numbers((one, other)) and taken_up(shown.calls[0], [other]):
+        return True
     return shows and alike((one, other), similarity)
 
 

@@ -9,6 +9,7 @@ from trimtab_doom_loop._effects import (
     find_done_again,
     find_judged_again,
     find_own_echo,
+    find_renamed,
     find_without_effect,
 )
 from trimtab_doom_loop._loop import Loop
@@ -17,7 +18,6 @@ from trimtab_doom_loop._repeats import (
     find_interleaved,
     find_like_rounds,
     find_rounds,
-    find_timed_rounds,
 )
 from trimtab_doom_loop._stagnation import (
     find_asked_in_other_words,
@@ -76,8 +76,8 @@ def find_loop(
         or _find_near_repeats(actions, action, limits, repeats, streak)
         or find_without_effect(actions, action, times)
         or find_known(actions, stale, repeats)
-        or find_timed_rounds(actions, limits.longest, repeats)
         or find_told_again(actions, times)
+        or find_renamed(actions, times)
         or find_asked_in_other_words(actions, times)
         or find_done_again(actions, repeats, limits.longest)
         or find_judged_again(actions, times)
@@ -94,8 +94,8 @@ def _find_repeats(actions: Actions, action: Action, longest: int, times: int) ->
 def _find_near_repeats(
     actions: Actions, action: Action, limits: Limits, repeats: int, streak: int
 ) -> Loop | None:
-    similarity, longest, times = limits
+    similarity, longest, _ = limits
     found = None
     if not action.news:
         found = find_like_rounds(actions, longest, repeats, similarity)
-    return found or find_same_answer(actions, streak, times, similarity)
+    return found or find_same_answer(actions, streak, repeats, similarity)

@@ -189,11 +189,13 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
     same, says_again = same_message(calls), retold(calls)
+    came_back = len({call.fingerprint for call in calls}) < len(calls)
     if last.profile.writes and (same or says_again):  # whoever is written to reads each of them
-        return _MORE_FOR_ERROR if same else _MORE_FOR_NUMBERS
+        return _MORE_FOR_ERROR if same or came_back else _MORE_FOR_NUMBERS
     if says_again or one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
-    states = [slot.value for slot in last.shape.slots if slot.value not in last.params_text]
+    values = {slot.value for slot in last.shape.slots} - {"~"}
+    states = [value for value in values if value not in last.params_text]
     if len(states) > 1 and len({call.fingerprint for call in calls}) < len(calls) - 1:
         return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
     told = last.profile.writes or confirms(last.output)

@@ -20,7 +20,7 @@ from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
 from trimtab_signals._normalise import normalise_text, text_of, without_times
-from trimtab_signals._novelty import Pieces, brings_nothing, names_in
+from trimtab_signals._novelty import Pieces, Slot, brings_nothing, moved, names_in, steps_of
 from trimtab_signals._obligation import (
     Denial,
     denial_after,
@@ -78,6 +78,7 @@ __all__ = [
     "Pieces",
     "SavedCall",
     "SavedTurn",
+    "Slot",
     "Span",
     "ToolProfiles",
     "TurnRecord",
@@ -117,6 +118,7 @@ __all__ = [
     "lacks_what_it_needs",
     "leaves_running",
     "mentions_failure",
+    "moved",
     "name_words",
     "names_in",
     "normalise_text",
@@ -134,6 +136,7 @@ __all__ = [
     "spaced",
     "span_of",
     "starts_background",
+    "steps_of",
     "stops_as_told",
     "text_of",
     "tool_name",

@@ -35,9 +35,11 @@ _SMALLEST_ECHO = 10
 _MOST = 400
 _DEEP = 4
 """Pieces of an answer that are compared, and how deep its arguments are looked into."""
-_WORD = LazyPattern(r"[^\W_]+(?:[_.-][^\W_]+)*")
+_WORD = LazyPattern(r"~|[^\W_]+(?:[_.-][^\W_]+)*")
+_CHANCE = "~"
+"""What stands for a time or an id in a normalised text."""
 _NUMBER = LazyPattern(r"\d+(?:\.\d+)?")
-_CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 _FEW = 96
 """Numbers and names of an answer that are followed from call to call; a table has more."""
 _NEAR = 3
@@ -123,7 +125,7 @@ def shape_of(text: str) -> Shape:
             frame.append(text[end : match.start()])
             end = match.end()
             frame.append(_take(word, before, text[end : end + 2], slots))
-        before = word
+        before = word if word != _CHANCE else before
     frame.append(text[end:])
     return Shape(digest("".join(frame)), tuple(slots[:_FEW]), words)
 
@@ -138,7 +140,7 @@ def _is_value(word: str) -> bool:
 def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     """Note the values in `word`, and return what stays of it."""
     made_of_words = "-" in word and not any(map(str.isdigit, word))
-    if made_of_words or is_random(word) or before.lower() in NAMES:
+    if made_of_words or word == _CHANCE or is_random(word) or before.lower() in NAMES:
         slots.append(Slot(word, label_words(before), behind))
         return "#"
     label = before
@@ -202,24 +204,51 @@ def says_same(earlier: Shape, later: Shape, *, reads: bool, complains: bool) -> 
         complains: whether they tell of a failure; then a number that grows by one counts the
             tries, while what an answer counts else may be the work.
     """
+    pairs = moved(earlier, later, reads=reads, complains=complains)
+    if not pairs:
+        return pairs is not None
+    return len(pairs) == 1 and later.words >= _LENGTHY and steps_of(pairs) == (1,)
+
+
+def moved(
+    earlier: Shape, later: Shape, *, reads: bool, complains: bool = False
+) -> tuple[tuple[Slot, Slot], ...] | None:
+    """Return the values that may be news in the later of two outputs, each with what it was.
+
+    Args:
+        earlier, later, reads, complains: as in `says_same`.
+
+    Returns:
+        None if the outputs differ in more than values, or consist of such.
+    """
     if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
-        return False
-    moved = [
+        return None
+    pairs = [
         (a, b)
         for a, b in zip(earlier.slots, later.slots, strict=True)
-        if a.value != b.value and not _idle(a, b, reads=reads, complains=complains)
+        if a.value != b.value or a.value == _CHANCE
     ]
-    return not moved or (len(moved) == 1 and later.words >= _LENGTHY and _tallies(*moved[0]))
+    if 2 * len(pairs) > later.words:
+        return None
+    return tuple((a, b) for a, b in pairs if not _idle(a, b, reads=reads, complains=complains))
 
 
-def _tallies(a: Slot, b: Slot) -> bool:
-    """Tell whether a number grows by one, and nothing says of how many: beside much that stays the
-    same it counts the calls ("read 3 times").
+def steps_of(pairs: Iterable[tuple[Slot, Slot]]) -> tuple[float, ...]:
+    """Return by how much each of several numbers grows; empty if one of them does not, or counts
+    the work, so much of a whole.
+
+    Args:
+        pairs: each number with what it was before.
     """
-    if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
-        return False
-    step = float(b.value) - float(a.value)
-    return step == 1 and not _is_of_many(b) and _WORK.isdisjoint(b.label)
+    steps = []
+    for a, b in pairs:
+        if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
+            return ()
+        step = round(float(b.value) - float(a.value), 6)
+        if step <= 0 or _is_of_many(b) or not _WORK.isdisjoint(b.label):
+            return ()
+        steps.append(step)
+    return tuple(steps)
 
 
 def _is_of_many(slot: Slot) -> bool:
@@ -233,6 +262,8 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
     label = set(b.label)
     named = bool(label & NAMES) and not reads
     if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
+        if _CHANCE in (a.value, b.value):
+            return True
         random = is_random(a.value) and is_random(b.value)
         return named or random or ("-" in a.value and "-" in b.value and not reads)
     if label & (COSTS | _SCORES) or named:
