@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a")
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b")
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -63,10 +63,18 @@ STILL_WRONG = {
     "r15-answers-its-own-mail-nl": "missed",
     # The name of the tool that adds to a list sounds as if it listed.
     "r15-nine-things-for-the-weekend-de": "false alarm",
-    # What is spent, shown or ordered is said in words alone.
-    "r15-the-quota-is-spent-de": "false alarm",
-    "r15-the-spec-is-laid-before-the-user-tr": "false alarm",
-    "r15-the-stop-command-was-given-ko": "false alarm",
+    # What one tool says of others, and one answer to a search in other words, could be told sooner.
+    "r15-fetches-the-big-pages-anew-he": "late",
+    "r15-told-that-the-search-is-over-cs": "missed",
+    # Half of the reads of a list may fail.
+    "r15-every-reading-of-the-sheet-fails-es": "late",
+    # What each notice is about begins anew, too; each sleeps before it looks.
+    "r15-three-hundred-monitors": "missed",
+    # What the user keeps for himself, shows or has to agree to is said in words alone.
+    "r15-a-sample-list-only-ja": "false alarm",
+    "r15-must-look-at-the-schema-first": "missed",
+    "r15-the-lead-keeps-the-merge": "false alarm",
+    "r15-three-mails-wait-for-a-yes-fr": "false alarm",
     # An explanation that shows a call of a known form, without quotes.
     "r14-which-dialect-is-taught-ja": "false alarm",
 }
