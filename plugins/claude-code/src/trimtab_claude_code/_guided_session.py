@@ -254,11 +254,7 @@ class GuidedSession:
         return {**output, "systemMessage": "\n".join(f"trimtab: {line}" for line in said)}
 
     def after(self, payload: Mapping[str, Any]) -> None:
-        """Do what can wait until an answer is sent: note responses, save the session if it is due.
-
-        Args:
-            payload: the event that was answered.
-        """
+        """Do what can wait until an answer is sent: note responses, save a session that is due."""
         if self._recorder is not None:
             self._recorded(*self._responses.after(payload))
         with self._lock:
@@ -272,11 +268,7 @@ class GuidedSession:
                 self._save()
 
     def stop(self, cost: Cost) -> None:
-        """End the runs of the session, which goes on without guidance.
-
-        Args:
-            cost: what it has waited.
-        """
+        """End the runs of the session, which goes on without guidance."""
         self._recorded(GuidanceStopped(seconds=cost.seconds, providers=cost.providers))
         self._hooks.close(self._origin.session_id, str(cost))
 

@@ -350,11 +350,7 @@ def user_folder(*, make: bool = True) -> Path:
 
 
 def sessions_folder(state: Path) -> Path:
-    """Return where the journals of sessions lie; it may not exist yet.
-
-    Args:
-        state: the state folder of a configuration, or of the user.
-    """
+    """Return where the journals of sessions lie; it may not exist yet."""
     return state / "claude-code" / "sessions"
 
 

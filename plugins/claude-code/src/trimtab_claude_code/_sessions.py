@@ -308,12 +308,7 @@ class SessionCache:
         return len(self._entries)
 
     def answer(self, variables: Variables, body: bytes) -> Reply:
-        """Return the reply to an event; never raises: what goes wrong is noted as a problem.
-
-        Args:
-            variables: of the session's process: `_client.NAMES`.
-            body: the event, JSON.
-        """
+        """Return the reply to an event; never raises: what goes wrong is noted as a problem."""
         payload: Mapping[str, Any] = {}
         reply, began = Reply(), SYSTEM_CLOCK.monotonic()
         try:

@@ -27,6 +27,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.inspection import did_you_mean, discover, quoted_list, say, writing
+from trimtab_claude_code._files import replace
 from trimtab_claude_code._host_config import HOST
 from trimtab_claude_code._program import Place
 from trimtab_claude_code._settings import (
@@ -92,10 +93,7 @@ class Receipts:
         before = None if receipt.before is None else base64.b64encode(receipt.before).decode()
         text = json.dumps({"path": receipt.path, "before": before, "after": receipt.after})
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._file(Path(receipt.path)).with_suffix(".new")
-        with open(fresh, "w", encoding="utf-8", opener=_private) as file:
-            file.write(text)
-        fresh.replace(self._file(Path(receipt.path)))
+        replace(self._file(Path(receipt.path)), text.encode())
 
     def drop(self, path: Path) -> None:
         """Forget a file."""
@@ -103,10 +101,6 @@ class Receipts:
 
     def _file(self, path: Path) -> Path:
         return self._folder / f"{digest(os.fsencode(path))}.json"
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 @attrs.frozen

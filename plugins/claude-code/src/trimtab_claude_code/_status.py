@@ -156,12 +156,7 @@ class ServerState:
 
 
 def ask_server(folder: Path, *, save: bool = False) -> ServerState:
-    """Ask the hook server what it does.
-
-    Args:
-        folder: the user's own folder.
-        save: let it save its sessions first.
-    """
+    """Ask the hook server what it does."""
     try:
         with connect(folder, _TIMEOUT) as connection:
             connection.sendall(FLUSH if save else STATUS)

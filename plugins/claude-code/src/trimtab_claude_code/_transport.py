@@ -193,14 +193,10 @@ def _port_listener(folder: Path) -> tuple[socket.socket, bytes]:
     listener = socket.create_server((_HOST, 0), backlog=_BACKLOG)
     secret = secrets.token_bytes(32)
     fresh = folder / f"{PORT}.{os.getpid()}"
-    with open(fresh, "w", encoding="ascii", opener=_private) as file:
+    with open(fresh, "w", encoding="ascii", opener=private) as file:
         file.write(f"{listener.getsockname()[1]}\n{secret.hex()}\n")
     fresh.replace(folder / PORT)
     return listener, secret
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _read_port(file: Path) -> tuple[int, bytes]:
@@ -261,11 +257,7 @@ class ServerProcess(NamedTuple):
 
 
 def spawn(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the server, and note its process.
-
-    Args:
-        folder: the user's own folder.
-    """
+    """Start the server, and note its process."""
     with open(folder / "server.log", "wb", opener=private) as output:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "trimtab_claude_code._server", str(folder)],

@@ -127,13 +127,7 @@ def provider_of(host: str, model: str) -> str:
 
 
 def append_to(content: Any, text: str, *, part: str) -> Any:
-    """Return the content of a message with `text` as its last paragraph.
-
-    Args:
-        content: text or a list of parts.
-        text: what is appended.
-        part: the type of a text part in this API.
-    """
+    """Return the content of a message with `text` as its last paragraph."""
     if isinstance(content, list | tuple):
         return [*content, {"type": part, "text": text}]
     return append_text(content, text) if content else text

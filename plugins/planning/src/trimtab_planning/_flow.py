@@ -136,11 +136,7 @@ class StageFlow:
             self.ended, self.detail = end.reason, end.detail
 
     def begin(self, prompt_name: Callable[[StageDefinition], str]) -> Attempt | None:
-        """Record the start of the next attempt and return it; None if the run has ended.
-
-        Args:
-            prompt_name: names the prompt of a stage.
-        """
+        """Record the start of the next attempt and return it; None if the run has ended."""
         if self.ended is None and len(self._trail) >= self._max_attempts:
             self._terminate(Termination.FAILED, f"{self._max_attempts} attempts were made")
         while self.ended is None:

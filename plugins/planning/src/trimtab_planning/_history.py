@@ -386,12 +386,7 @@ class PlanRecord(PlanHistory):
     sink: Callable[[object], None] | None = attrs.field(default=None, kw_only=True)
 
     def note(self, kind: type[E], **fields: Any) -> E:
-        """Record one event of the run.
-
-        Args:
-            kind: its class.
-            fields: all but those of `Event`.
-        """
+        """Record one event of the run."""
         event = kind(**fields, **self._stamp())
         self._dispatch(event)
         return event

@@ -164,10 +164,6 @@ def _tell(spoken: Any) -> None:
 def _further(given: Sequence[str], upstreams: Iterable[str]) -> Mapping[str, str]:
     """Return variables by name, and where they point.
 
-    Args:
-        given: each as NAME=UPSTREAM.
-        upstreams: names of the user's own.
-
     Raises:
         ProxyUsage: one has another form, or names an upstream that there is not.
     """

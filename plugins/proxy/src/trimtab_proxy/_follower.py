@@ -206,11 +206,7 @@ class Follower:
         return render_block("feedback", checked.feedback or "", source="completion")
 
     def compacted(self, *, summary_follows: bool) -> None:
-        """The program shortened the conversation.
-
-        Args:
-            summary_follows: the next words of the user are the summary.
-        """
+        """The program shortened the conversation."""
         self._interrupt()
         self._summary_follows = summary_follows
         self.run.compacted()

@@ -173,11 +173,7 @@ def interrupts_let_in() -> Iterator[None]:
 
 @contextmanager
 def interrupts_told(of_other: Callable[[], None]) -> Iterator[None]:
-    """Ignore interrupts of the terminal; call a function for each one from elsewhere.
-
-    Args:
-        of_other: what to do.
-    """
+    """Ignore interrupts of the terminal; call a function for each one from elsewhere."""
 
     def handle(*_: object) -> None:
         if not _CAN_WAIT and not _in_foreground():

@@ -63,6 +63,16 @@ def misfits_named(event: TraceEvent) -> Iterator[None]:
         ) from error
 
 
+def zoned_time(value: Any) -> datetime | None:
+    """Return a time, also one in words; None if it is none, or says no zone."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, datetime) and value.tzinfo is not None else None
+
+
 _ID = re.compile(rb'"event_id":("(?:[^"\\]|\\.)*")')
 
 

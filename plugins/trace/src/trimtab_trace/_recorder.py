@@ -275,9 +275,6 @@ def with_origin(events: Iterable[TraceEvent]) -> Iterable[TraceEvent]:
     A fork that has a file of its own begins with the state of its parent, whose trace lies beside
     it; what the parent did after the fork is left out.
 
-    Args:
-        events: of the trace, in order.
-
     Raises:
         TraceError: the parent's trace is not there.
     """

@@ -43,7 +43,7 @@ from trimtab.events import (
     decode_value,
     encode_value,
 )
-from trimtab_trace._envelope import TraceError, TraceEvent
+from trimtab_trace._envelope import TraceError, TraceEvent, zoned_time
 from trimtab_trace._store import Trace
 
 _RESUMING_KINDS: tuple[type[Any], ...] = (
@@ -64,11 +64,7 @@ _SEARCHED = 1_000
 
 
 def known_until(context: RecorderContext) -> str | None:
-    """Return the time of the newest record that a resumed run has; None for a new run.
-
-    Args:
-        context: of the run, as its recorder is opened.
-    """
+    """Return the time of the newest record that a resumed run has; None for a new run."""
     if not context.tool_call_count and not context.turn_count:
         return None
     times = (_newest(context, kind) for kind in _RESUMING_KINDS)
@@ -110,12 +106,8 @@ def _until(events: Iterable[TraceEvent], until: int) -> Iterator[TraceEvent]:
 def _beginning(event: TraceEvent) -> tuple[int, str, datetime] | None:
     if event.event_type != "RunConfigured":
         return None
-    known = event.payload.get("known_until")
-    try:
-        at = datetime.fromisoformat(known) if isinstance(known, str) else None
-    except ValueError:
-        at = None
-    return None if at is None or at.tzinfo is None else (event.seq, event.run_id, at)
+    at = zoned_time(event.payload.get("known_until"))
+    return None if at is None else (event.seq, event.run_id, at)
 
 
 def _undone(event: TraceEvent, seq: int, run_id: str, known: datetime) -> bool:

@@ -88,20 +88,11 @@ class MessageHandler(ABC):
 
     @abstractmethod
     def work(self, work: Work) -> Any:
-        """Do what the message asks for; return the answer. An exception is a failure.
-
-        Args:
-            work: the message, its heartbeat and its lease.
-        """
+        """Do what the message asks for; return the answer. An exception is a failure."""
 
     @abstractmethod
     def failure(self, work: Work, error: BaseException) -> Any:
-        """Return the answer for a message that is given up, None for no answer.
-
-        Args:
-            work: the message.
-            error: what its last attempt raised.
-        """
+        """Return the answer for a message that is given up, None for no answer."""
 
     def _handle(self, message: Message[Any], watched: Watched) -> None:
         self._count("received")
@@ -224,11 +215,7 @@ class MessageHandler(ABC):
             return None
 
     def retry_delay(self, deliveries: int) -> float:
-        """Return the seconds until a message that failed is ready again.
-
-        Args:
-            deliveries: how often it was delivered.
-        """
+        """Return the seconds until a message that failed is ready again."""
         return min(self.config.retry_delay * deliveries, self.config.longest_retry_delay)
 
     def _bury(

@@ -121,11 +121,7 @@ class HealthFile:
 
 
 def read_health(path: Path) -> Health:
-    """Return the health that a process has written; not running where there is none or an old one.
-
-    Args:
-        path: of its file.
-    """
+    """Return the health that a process has written lately; not running where there is none."""
     try:
         age = LEASE_CLOCK.now().timestamp() - path.stat().st_mtime
         found = json.loads(path.read_text(encoding="utf-8"))

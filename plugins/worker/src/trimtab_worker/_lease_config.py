@@ -94,13 +94,8 @@ class LeaseTerms:
     deliveries: int = 0
 
 
-def _seconds(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
-    if value is not None and not 0 < value < float("inf"):
-        raise ValueError(f"{attribute.name} must be a finite number above 0, not {value}")
-
-
 def _from_zero(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
-    if not 0 <= value < float("inf"):
+    if not 0 <= value < NEVER:
         raise ValueError(f"{attribute.name} must be a finite number of 0 or more, not {value}")
 
 
@@ -134,13 +129,13 @@ class WorkConfig:
     """
 
     lease_extender: LeaseExtenderConfig = attrs.field(factory=LeaseExtenderConfig)
-    max_processing_time: float | None = attrs.field(default=None, validator=_seconds)
+    max_processing_time: float | None = attrs.field(default=None, validator=_positive)
     budget: Budget | None = None
     on_lease_lost: Literal["continue", "stop"] = attrs.field(
         default="continue", validator=attrs.validators.in_(("continue", "stop"))
     )
     snapshots: SnapshotStore | None = None
-    snapshot_interval: float = attrs.field(default=30.0, validator=_seconds)
+    snapshot_interval: float = attrs.field(default=30.0, validator=_positive)
 
 
 @attrs.frozen(kw_only=True)
@@ -162,15 +157,15 @@ class LoopConfig(WorkConfig):
             back; None without limit. The default ends before an orchestrator's 30 seconds.
     """
 
-    visibility_timeout: float = attrs.field(default=1800.0, validator=_seconds)
-    longest_silence: float | None = attrs.field(default=None, validator=_seconds)
-    watchdog_threshold: float | None = attrs.field(default=720.0, validator=_seconds)
+    visibility_timeout: float = attrs.field(default=1800.0, validator=_positive)
+    longest_silence: float | None = attrs.field(default=None, validator=_positive)
+    watchdog_threshold: float | None = attrs.field(default=720.0, validator=_positive)
     dead_letters: DeadLetterPolicy | None = attrs.field(factory=DeadLetterPolicy)
     concurrency: int = attrs.field(default=1, validator=attrs.validators.ge(1))
     poll_wait: float = attrs.field(default=1.0, validator=_from_zero)
     retry_delay: float = attrs.field(default=60.0, validator=_from_zero)
     longest_retry_delay: float = attrs.field(default=900.0, validator=_from_zero)
-    drain_timeout: float | None = attrs.field(default=20.0, validator=_seconds)
+    drain_timeout: float | None = attrs.field(default=20.0, validator=_positive)
 
 
 @attrs.frozen(kw_only=True)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from trimtab.events import decode_value
 from trimtab_trace._codec import references_json
-from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._envelope import TraceEvent, zoned_time
 
 TYPE_PREFIX = "trimtab.trace."
 
@@ -72,13 +72,7 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def started_at(payload: Mapping[str, Any]) -> datetime | None:
     """Return when the request of a response was sent, as far as the event says."""
-    at = decode_value(payload.get("started"))
-    if isinstance(at, str):
-        try:
-            at = datetime.fromisoformat(at)
-        except ValueError:
-            return None
-    return at if isinstance(at, datetime) and at.tzinfo else None
+    return zoned_time(decode_value(payload.get("started")))
 
 
 def provider_of(host: str) -> str:

@@ -48,9 +48,6 @@ def atif_lines(events: Iterable[TraceEvent]) -> Iterator[str]:
 
     Steps wait in a temporary file for their results, so memory does not grow with the trace.
 
-    Args:
-        events: of the trace, in order.
-
     Raises:
         TraceError: the trace holds no step of any run, or there is no room for the file.
     """

@@ -11,7 +11,7 @@ import attrs
 
 from trimtab.text import sanitize
 from trimtab_trace._codec import BadLine, decode_line
-from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._envelope import TraceEvent, zoned_time
 from trimtab_trace._journal import journals
 
 DELIVERED = "delivered"
@@ -114,7 +114,7 @@ class ModelUse:
         if isinstance(usage, Mapping):
             self.input_tokens += max(0, _int(usage.get("input_tokens")))
             self.output_tokens += max(0, _int(usage.get("output_tokens")))
-        began, end = _time(payload.get("started")), _time(ended)
+        began, end = zoned_time(payload.get("started")), zoned_time(ended)
         if began and end and end > began:
             self.seconds += (end - began).total_seconds()
 
@@ -387,16 +387,6 @@ def _float(value: Any) -> float:
 
 def _int(value: Any) -> int:
     return value if type(value) is int else -1
-
-
-def _time(value: Any) -> datetime | None:
-    """Return a time, also one in words; None if it is none, or says no zone."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    return value if isinstance(value, datetime) and value.tzinfo is not None else None
 
 
 def sessions_in(folder: Path, *, newest: int | None = None) -> list[JournalSession]:

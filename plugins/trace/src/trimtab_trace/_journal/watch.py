@@ -158,11 +158,7 @@ class WatchView:
         return next(iter(self.tail.ordered()), None)
 
     def draw(self, width: int, height: int) -> RenderableType:
-        """Return the screen.
-
-        Args:
-            width, height: its size, in cells.
-        """
+        """Return the screen."""
         chosen = self.chosen
         if chosen is None:
             return Text(f"no session is recorded in {self.tail.folder}; waiting (q quits)")
