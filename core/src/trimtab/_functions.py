@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from trimtab._contract import GuidanceContext
 from trimtab._events import DecisionPoint
 from trimtab._run.run import Run
@@ -36,8 +34,8 @@ def collect_guidance(
     as_instance("context", context, GuidanceContext, "write run.guidance_context(point)")
     run = context._run
     assert isinstance(run, Run)
-    point = as_member("decision_point", DecisionPoint, decision_point)
-    return run.guide_with(attrs.evolve(context, decision_point=point)).injections
+    as_member("decision_point", DecisionPoint, decision_point)
+    return run.guide(decision_point, pending=context.pending_tool_calls).injections
 
 
 def collect_feedback(

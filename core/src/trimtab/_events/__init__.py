@@ -23,10 +23,6 @@ class ProviderKind(StrEnum):
     COMPLETION = "completion"
     RECORDER = "recorders"
 
-    @property
-    def group(self) -> str:
-        return f"trimtab.{self.value}"
-
 
 @attrs.frozen
 class Provenance:

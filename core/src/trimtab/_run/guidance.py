@@ -67,14 +67,12 @@ def guide(
     point: DecisionPoint,
     pending: tuple[ToolCall, ...] = (),
     *,
-    context: GuidanceContext | None = None,
     timeout: float | None = None,
     delivery: Delivery | None = None,
     replayed: bool = False,
 ) -> GuidanceBatch:
     """Ask providers, choose, and record what is delivered."""
-    if context is None:
-        context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
+    context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
     replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)
     results = [
         (entry, reply)

@@ -220,14 +220,6 @@ class Run(OpenRun):
             self, entries, point, calls, timeout=timeout, delivery=delivery, replayed=replayed
         )
 
-    def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
-        """As `guide`, with a context of the caller's."""
-        point = as_member("decision_point", DecisionPoint, context.decision_point)
-        if self.recordings is not None:
-            self._note_asked(point, pending=context.pending_tool_calls)
-        entries = self._begin(point)
-        return guide(self, entries, point, context=context) if entries else NOTHING
-
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Tell the recorders that guidance is asked for, if it makes a difference."""
         matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
