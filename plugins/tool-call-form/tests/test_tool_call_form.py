@@ -86,6 +86,41 @@ def test_the_forms_of_many_models_are_known_whatever_stands_before(before: str) 
     assert missed == []
 
 
+TALK = {
+    "in backticks": "The model writes `{}` and the parser does not see it, which is the bug.",
+    "in quotes": "The log says “{}” and then nothing happens, so the parser is at fault.",
+    "as an example": "It looks so:\n\n```\n{}\n```\n\nThe server runs it. You may forbid it.",
+    "indented": "It looks like this:\n\n    {}\n\nand the server reads it before it answers.",
+    "in quoted lines": "> {}\n\nThis line in your log means that the call was written as text.",
+}
+SHOWN = frozenset({"trunc-json", "single-missing"})
+"""Without its end an example is as long as a call."""
+
+
+@pytest.mark.parametrize("around", TALK.values(), ids=TALK.keys())
+def test_a_form_of_any_model_is_no_call_where_a_text_speaks_of_it(around: str) -> None:
+    forms = [f for f in FORMS if f["kind"] == "written" and "```" not in f["text"]]
+    glue = {"> {}": "\n> ", "    {}": "\n    ", "{}\n```": "\n"}
+    line = next((one for mark, one in glue.items() if mark in around), " ")
+    texts = {f["name"]: around.format(line.join(f["text"].splitlines())) for f in forms}
+
+    assert len(texts) > 100
+    assert {name for name, text in texts.items() if find_written_call(text, TOOLS)} <= SHOWN
+
+
+@pytest.mark.parametrize("part", [0.8, 0.9, 0.95])
+def test_a_call_that_was_cut_off_is_a_call_once_its_arguments_began(part: float) -> None:
+    marked = [f for f in FORMS if f["kind"] == "written" and f["text"].startswith(("<", "["))]
+    missed = [
+        f["name"]
+        for f in marked
+        if find_written_call(f["text"][: int(len(f["text"]) * part)], TOOLS) is None
+    ]
+
+    assert len(marked) > 60
+    assert set(missed) <= {"xml-func"}  # without its end like an element of a page
+
+
 def test_a_name_that_is_bound_to_arguments_is_a_call_in_a_form_that_nobody_knows() -> None:
     around = ("{} {}", "<<call {}>> {} <<end>>", "@@tool {}\n{}\n@@end", "[{} := {}]", "%{}% {}")
     texts = [form.format("read_file", '{"path": "a.txt"}') for form in around]

@@ -61,19 +61,20 @@ _NAME = re.compile(
     r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,80})[\"']"
 )
 # Where JSON may begin that is no part of a sentence.
-_AT_END = re.compile(r"(?:\n|[.!?…。\uff01\uff1f>]\s{0,2})(?=[{\[]\s{0,8}[\"'{])")
+_AT_END = re.compile(r"(?:\n|[.:!?…。\uff01\uff1f>]\s{0,2})(?=[{\[]\s{0,8}[\"'{])")
 _ARGUMENTS = re.compile(r"[\"'](?:arguments|parameters|params|args|input)[\"']\s{0,8}:")
 _ARGUMENT = re.compile(r"arg|param|input|kwargs", re.IGNORECASE)
 _OUTCOMES = frozenset({"data", "error", "output", "response", "result", "results", "returns"})
 _ASIDE = frozenset({"id", "index", "reasoning", "thought", "type"})
 """Fields of a record about a call that was made, and fields beside those of a call."""
 # Code within a line, quotes that hold a mark, indented code and quoted lines.
-_TALK = re.compile(
-    r"``[^`\n]{1,400}``|`[^`\n]{1,400}`|[\"“„«'][^\"“”„«»'\n]{0,8}<[^\"“”„«»'\n]{1,80}[\"”»']"
-    r"|^(?: {4}|\t|>)[^\n]*$",
-    re.MULTILINE,
+_CITED = (
+    r"``[^`\n]{1,400}``|`[^`\n]{1,400}`|“[^”\n]{1,400}”|«[^»\n]{1,400}»|»[^«\n]{1,400}«"
+    r"|「[^」\n]{1,400}」|[\"„'][^\"“”„'\n]{0,8}<[^\"“”„'\n]{1,80}[\"”“']|^>[^\n]*$"
+    r"|^\|[^\n]*\|[ \t]*$"
 )
-_QUOTED_LINE = re.compile(r"^>[^\n]*$", re.MULTILINE)
+_TALK = re.compile(rf"{_CITED}|^(?: {{4}}|\t)[^\n]*$", re.MULTILINE)
+_QUOTED = re.compile(_CITED, re.MULTILINE)
 _THOUGHT = re.compile(r"<(think(?:ing)?)>[^<]{0,20000}</\1>")
 # Marks of several families of models, with and without their bars: what belongs to a call only.
 _MARK = re.compile(
@@ -89,33 +90,26 @@ _MARK = re.compile(
 _GOES_ON = re.compile(r"[\w▁|\uff5c=\"' ]{0,80}>?\s{0,8}(?:[\[{<\n]|\Z)")
 # Tokens that steer a model, of any family; no answer holds them.
 _CONTROL = re.compile(r"<[|\uff5c][\w▁]{1,40}[|\uff5c]>|<end_code>")
-_REACT = re.compile(r"^Action:[ \t]{0,8}([\w.-]{1,80})[ \t]*\n+Action Input:", re.MULTILINE)
 _BARE_ARGUMENTS = re.compile(r"\s*(?:tool|function)?[_ ]?calls?:?[ \t]*\n\s*[\[{]", re.IGNORECASE)
-_PYTHON_API = re.compile(r"\b(?:default_api|functions)\.(\w{1,80})\(")
-_PYTHON_CALL = re.compile(r"([A-Za-z_]\w{0,80})\([^\n]*\)\s*\Z")
-_NAMED = re.compile(
-    r"(?:<function=|name=\"|to=functions\.|<name>|tool_call>\s{0,8}|tool▁sep\uff5c>)([\w.-]{1,80})"
-)
-_PREFIXES = ("functions.", "default_api.", "tools.")
 # Fences that hold what the reader is to run or to save, rather than a call.
 _DATA = frozenset(
     {"", "json", "jsonc", "markdown", "md", "plaintext", "text", "txt", "xml", "yaml", "yml"}
 )
 _SENTENCE_END = re.compile(r"[.!?。\uff01\uff1f\uff1a]\s|[。\uff01\uff1f\uff1a]")
 _WORD = re.compile(r"\w+")
-_TAG = re.compile(r"<[^<>\n]{1,200}>")
+_TAG = re.compile(r"<[^<>\n]{1,200}(?:>|\Z)")
 # An element that has the tool's name in an attribute.
 _ELEMENT = re.compile(r"<[\w-]{1,40}[ \t]+[\w-]{1,40}=[\"']\Z")
 _DEFINES = re.compile(r"\b(?:def|import|from|class|function|fn|func)\s+\Z")
 # Up to where the arguments begin: a call of Python, an object, elements, or lines of YAML.
 _BINDS = re.compile(
-    r"(?P<glue>[^({\[<\n]{0,60}(?:[>\]]?[ \t]*\n[^({\[<\n:]{0,24}[:>]?[ \t]*)?"
+    r"(?P<glue>[^({\[<\n]{0,60}(?:[>\]]?[ \t]*\n{1,3}[^({\[<\n:]{0,24}[:>]?[*_ \t]*){0,2}"
     r"(?:</?\w[\w ]{0,30}>\s{0,8}){0,3})"
     r"(?:(?P<open>\((?=\s*(?:\)|[\w]+\s*=|[\"'{\[\d]))|\{(?=\s*(?:[\"'}]|\w+\s*:))|\[(?=\s*[\"'{\w]))"
-    r"|(?P<tag><\w[\w.= \"'-]{0,60}>)|(?P<inside>(?<=[\"'])[ \t]+[\w-]+=[\"'{]))"
+    r"|(?P<tag><\w[\w.= \"'-]{0,60}>)|(?P<inside>[ \t]+[\w-]+=[\"'{]))"
 )
 _YAML = re.compile(
-    r"[\"']?[ \t]*\n[ \t]*(?:arguments?|args|parameters|params|input)s?:[ \t]*\n[ \t]+\w+:"
+    r"[\"']?[ \t]*\n[ \t]*(?:arguments?|args|parameters|params|input)s?:[ \t]*(?:\n[ \t]+[^\n]+)+"
 )
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 # A user who asks how a call is written, in eight languages: a word of calls and one of forms.
@@ -150,10 +144,10 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
     if _is_marked(prose):
         return _named_tool(text, tools)
     for block, around, behind in _blocks(text):
-        told = _QUOTED_LINE.sub("", block)
+        told = _QUOTED.sub("", block)
         if around <= _AROUND_MARKS and behind <= _REMARK and _is_marked(told):
             return _named_tool(text, tools)
-        name = _in_json(block, tools) or _in_python(block, tools)
+        name = _in_json(block, tools)
         if name and behind <= afterword:
             return name
     return _in_lines(prose, text, tools)
@@ -173,13 +167,15 @@ def _asks_for_form(request: str, tools: frozenset[str] | None) -> bool:
 
 
 def _bounded(text: str) -> str:
-    half = LONGEST // 2
+    text, half = text.replace("\r\n", "\n"), LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
 
 
 def _is_marked(text: str) -> bool:
+    ends = max(map(text.rfind, ">}])")) + 1
     return any(
-        found["start"] is not None or _GOES_ON.match(text, found.end())
+        found["start"] is not None
+        or (_GOES_ON.match(text, found.end()) and _letters(text[max(ends, found.end()) :]) <= _LEFT)
         for found in _MARK.finditer(text)
     )
 
@@ -189,14 +185,16 @@ def _blocks(text: str) -> Iterator[tuple[str, int, int]]:
     begins on a line of its own.
     """
     parts = text.split(_FENCE)
-    lengths = [len(part.strip()) for part in parts[::2]]
+    lengths = [_letters(part) for part in parts[::2]]
     for number, block in enumerate(parts[1::2], 1):
         if _language(block) in _DATA or "tool" in _language(block):
             yield block, sum(lengths), sum(lengths[number:])
     if len(parts) == 1:
-        stripped = _QUOTED_LINE.sub("", text).strip()
+        stripped = _QUOTED.sub("", text).strip()
         found = _AT_END.search(stripped) if stripped[:1] not in ("{", "[") else None
         start = found.end() if found else 0
+        if stripped.startswith(("    ", "\t"), stripped.rfind("\n", 0, start) + 1):
+            return
         if stripped[start : start + 1] in ("{", "["):
             end = _end_of(stripped, start)
             yield stripped[start:end], start, _letters(stripped[end:])
@@ -213,15 +211,21 @@ def _in_json(block: str, tools: frozenset[str] | None) -> str:
     body = (block if first.lstrip()[:1] in ("{", "[") else rest).strip()
     if not body.startswith(("{", "[")):
         return ""
-    if tools:
-        try:
-            return _called(json.loads(body), tools, _DEEP)
-        except (ValueError, RecursionError):
-            pass  # cut off, or as Python prints it
+    value = _loaded(body)
+    if tools and value is not None:
+        return _called(value, tools, _DEEP)
     if not _ARGUMENTS.search(body):
         return ""
     name = _NAME.search(body)
     return name[1] if name and (tools is None or name[1] in tools) else ""
+
+
+def _loaded(text: str) -> Any:
+    """Return a text as JSON; None if it is cut off, or as Python prints it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _called(value: Any, tools: frozenset[str], depth: int) -> str:
@@ -232,10 +236,12 @@ def _called(value: Any, tools: frozenset[str], depth: int) -> str:
     if not isinstance(value, Mapping):
         return ""
     for key, name in value.items():
-        if isinstance(name, str) and _bare(name) in tools:
+        named = name if isinstance(name, str) else ""
+        bare = named if named in tools else named.rpartition(".")[2]
+        if bare in tools:
             others = {k: v for k, v in value.items() if k != key and k not in _ASIDE}
             if _holds_arguments(others):
-                return _bare(name)
+                return bare
     only = next(iter(value.items())) if len(value) == 1 else ("", None)
     if only[0] in tools and isinstance(only[1], Mapping):
         return only[0]
@@ -251,23 +257,8 @@ def _holds_arguments(others: Mapping[str, Any]) -> bool:
     return any(not (isinstance(one, Mapping) and "properties" in one) for one in given)
 
 
-def _bare(name: str) -> str:
-    return next((name.removeprefix(one) for one in _PREFIXES if name.startswith(one)), name)
-
-
-def _in_python(block: str, tools: frozenset[str] | None) -> str:
-    """Return the tool that code calls through the names that some models are trained on."""
-    found = _PYTHON_API.search(block)
-    if found is None and block.startswith("tool_code"):
-        found = _PYTHON_CALL.match(block.removeprefix("tool_code").strip())
-    return found[1] if found and (tools is None or found[1] in tools) else ""
-
-
 def _in_lines(prose: str, text: str, tools: frozenset[str] | None) -> str | None:
     """Return the tool that a text without marks and fences calls in one of the other forms."""
-    found = _REACT.search(prose)
-    if found and (tools is None or found[1] in tools):
-        return found[1]
     if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
         return ""
     if not tools:
@@ -276,20 +267,28 @@ def _in_lines(prose: str, text: str, tools: frozenset[str] | None) -> str | None
         names = [found[1] for found in _names_of(tools).finditer(text)]
         if names:
             return _whole(names[-1], tools)
-    return _bound_to_arguments(_with_data(text), tools) or None
+    return _bound_to_arguments(_with_data(text, tools), tools) or None
 
 
-def _with_data(text: str) -> str:
+def _with_data(text: str, tools: frozenset[str]) -> str:
     """Return a text without the fences that hold code, and without talk."""
     parts = text.split(_FENCE)
-    kept = [
-        part if not number % 2 or _language(part) in _DATA or "(" not in part else ""
-        for number, part in enumerate(parts)
-    ]
+    kept = [_data(part, tools) if number % 2 else part for number, part in enumerate(parts)]
     around = sum(len(part.strip()) for part in parts[::2])
     if len(parts) > 1 and around > _AROUND_MARKS:
         kept = kept[::2]
     return str(_TALK.sub(" ", "\n".join(kept)))
+
+
+def _data(block: str, tools: frozenset[str]) -> str:
+    """Return what a fence holds that may be the arguments of a call named before it; what it holds
+    by itself was judged before.
+    """
+    language = _language(block)
+    is_code = "(" in block and language not in _DATA and "tool" not in language
+    data = block.partition("\n")[2] if language in _DATA - {""} else block
+    judged = _is_marked(block) or (_loaded(data) is not None and _names_of(tools).search(data))
+    return "" if is_code or judged else data
 
 
 @lru_cache(maxsize=16)
@@ -336,8 +335,9 @@ def _leads_to_call(before: str) -> bool:
 
 def _end_of_arguments(text: str, start: int) -> int | None:
     """Return where the arguments end that begin soon behind `start`; None if there are none."""
-    if _YAML.match(text, start):
-        return len(text)
+    listed = _YAML.match(text, start)
+    if listed:
+        return listed.end()
     found = _BINDS.match(text, start)
     if found is None or len(_WORD.findall(_TAG.sub("", found["glue"]))) > _GLUE_WORDS:
         return None
@@ -371,15 +371,16 @@ def _end_of(text: str, start: int) -> int:
 
 
 def _letters(text: str) -> int:
-    """Return how many letters of prose a text has: none of tags and tokens."""
-    return sum(map(len, _WORD.findall(_CONTROL.sub("", _TAG.sub("", text)))))
+    """Return how many letters of prose a text has, and many more if these are two sentences."""
+    prose = _CONTROL.sub("", _TAG.sub("", text)).strip()
+    several = _AFTERWORD + 1 if _SENTENCE_END.search(prose.rstrip(".!?。")) else 0
+    return several + sum(map(len, _WORD.findall(prose)))
 
 
 def _named_tool(text: str, tools: frozenset[str] | None) -> str:
     """Return the tool that a marked call names; empty if it can't be read."""
-    names = [found[1] for found in (*_NAME.finditer(text), *_NAMED.finditer(text))]
-    known = [name for name in names if tools is None or not tools or name in tools]
-    return known[0] if known else ""
+    found = _names_of(tools).search(text) if tools else _NAME.search(text)
+    return "" if found is None else _whole(found[1], tools) if tools else found[1]
 
 
 NAME = "tool-call-form"
