@@ -70,13 +70,6 @@ STILL_WRONG = {
     "r15-every-reading-of-the-sheet-fails-es": "late",
     # What each notice is about begins anew, too; each sleeps before it looks.
     "r15-three-hundred-monitors": "missed",
-    # What the user keeps for himself, shows or has to agree to is said in words alone.
-    "r15-a-sample-list-only-ja": "false alarm",
-    "r15-must-look-at-the-schema-first": "missed",
-    "r15-the-lead-keeps-the-merge": "false alarm",
-    "r15-three-mails-wait-for-a-yes-fr": "false alarm",
-    # An explanation that shows a call of a known form, without quotes.
-    "r14-which-dialect-is-taught-ja": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.

@@ -26,6 +26,7 @@ from trimtab_signals import (
     is_blocked,
     is_called_off,
     is_of_user,
+    is_pending,
     is_served,
     lacks_what_it_needs,
     name_words,
@@ -93,6 +94,7 @@ class SavedWaits:
     message: str = ""
     changed: bool = False
     called: bool = False
+    told: str = ""
     asked: bool
     denial: Denial | None = None
     tasks: dict[str, bool]
@@ -112,6 +114,7 @@ class Waits(CallProjection):
         self._numbers: tuple[int, ...] = ()
         self._message = ""
         self._changed = self._called = False
+        self._told = ""
         self._asked = False
         self._denial: Denial | None = None
         self._tasks: dict[str, bool] = {}
@@ -123,7 +126,8 @@ class Waits(CallProjection):
             open_steps: their titles, in order.
             done_steps: titles of the others.
         """
-        if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
+        behind = any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text))
+        if behind or is_pending(self._told, self.text, open_steps):
             return "work that it started is still running"
         message, steps = self._message, {"done": done_steps, "left": open_steps}
         if self.told_to_stop or goes_beyond(self._numbers, open_steps):
@@ -173,7 +177,7 @@ class Waits(CallProjection):
         self.text = ""
         self._denial = denial_after(self._denial, call)
         self._changed = self._changed or not call.reads
-        self._called = True
+        self._called, self._told = True, _told_by(call)
         words = set(name_words(call.tool))
         given = arguments_of(event.params)
         params = given if isinstance(given, dict) else {}
@@ -206,6 +210,7 @@ class Waits(CallProjection):
             message=self._message,
             changed=self._changed,
             called=self._called,
+            told=self._told,
             asked=self._asked,
             denial=self._denial,
             tasks=dict(self._tasks),
@@ -218,8 +223,17 @@ class Waits(CallProjection):
         self._numbers = state.numbers
         self._message, self._asked = state.message, state.asked
         self._changed, self._called = state.changed, state.called
-        self._denial = state.denial
+        self._denial, self._told = state.denial, state.told
         self._tasks = dict(state.tasks)
+
+
+def _told_by(call: CallRecord) -> str:
+    """Return the words and numbers of a short answer that may tell of something pending."""
+    if call.failed or call.size > _LONGEST_STATE or confirms(call.output):
+        return ""
+    words = re.findall(r"[\w-]{2,40}", call.output)
+    said = " ".join(word for word in words if word not in call.params_text)
+    return said.replace("_", " ") + " " + said
 
 
 def _asks(words: set[str]) -> bool:

@@ -57,15 +57,15 @@ _NEGATION = LazyPattern(
     r"|nie|nic|niet|niets|geen|değil|yok|nem|sem|nincs|nelze|není|ei|eivät|не|нічого|ничего|нельзя|inte|ikke|jangan|tidak|đừng|không|chớ|μην?"
     r"|δεν|אל|אי|לא|لا|لم|نمی\w*|نکن\w*|نده\w*|نباید|मत|नहीं|न)(?![\w\u0900-\u0963])"
     r"|\b(?:without|ohne|sans|sin|senza|без|bez|zonder|utan|uden|nélkül|tanpa)\b|না|নেই|নয়"
-    r"|n't\b|\busi\w+|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|ません|지 ?마|말고|않",
+    r"|n't\b|\busi\w+|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|なく|ません|지 ?마|말고|않",
     re.IGNORECASE,
 )
 # What an agent needs of its user: an answer, a decision, a deed of theirs.
 _REQUEST = LazyPattern(
     r"\b(?:please|kindly|tell me|let me know|say (?:which|whether)|reply|once you|until you"
-    r"|needs? your|requires? your|I need|I can(?:'t|not)"
-    r"|bitte|sag mir|brauche|bevor du|sobald du|por favor|necesito|dime|veuillez|merci de"
-    r"|dites-moi|s'il (?:te|vous) pla[iî]t|пожалуйста|нужн[оаы]?|сообщите|подтвердите)\b"
+    r"|needs? your|requires? your|I can(?:'t|not)"
+    r"|bitte|sag mir|bevor du|sobald du|por favor|dime|veuillez|merci de"
+    r"|dites-moi|s'il (?:te|vous) pla[iî]t|пожалуйста|сообщите|подтвердите)\b"
     r"|请|需要[您你]|ください|お願い|주세요|부탁",
     re.IGNORECASE,
 )
@@ -90,7 +90,7 @@ _LACKS = LazyPattern(
 # Leave to do what the plan says already is no answer that a step needs.
 _GO_ON = LazyPattern(
     r"\b(?:carry on|continue|go (?:ahead|on)|keep going|proceed|weiter\w*|fortfahr\w*|fortsetz\w*"
-    r"|contin[uú]\w*|sig[ao]\w*|prossig\w*|poursui\w*|продолж\w*)\b|继续|続け|進め|계속",
+    r"|contin[uú]\w*|sig[ao]\w*|prossig\w*|proseg\w*|avanti|poursui\w*|продолж\w*)\b|继续|続け|進め|계속",
     re.IGNORECASE,
 )
 # Words of offers: they stand for no particular thing.

@@ -215,6 +215,23 @@ def is_blocked(denial: Denial | None, reply: str, known: str) -> bool:
     return (named or negated) if denial.looked else (named and negated)
 
 
+def is_pending(told: str, reply: str, left: Sequence[str]) -> bool:
+    """Tell whether an agent says of an open step what the last answer says of a case with a number.
+
+    "{etat: en_attente_d_approbation, demande: ap_2231}", "The mails wait for approval (ap_2231)."
+
+    Args:
+        told: the answer, without numbers of the call; empty if it confirms that all is done.
+        reply: what the agent said last.
+        left: titles of the steps that are open.
+    """
+    cases = {one for one in told.split() if any(map(str.isdigit, one)) and len(one) >= _SIZE}
+    if topics_in(" ".join(left)).isdisjoint(topics_in(reply)):
+        return False
+    said = [one for one in sentences_of(reply) if any(case in one for case in cases)]
+    return any(_stems(told) & _stems(one) for one in said)
+
+
 def lacks_what_it_needs(reply: str, known: str, left: Sequence[str]) -> bool:
     """Tell whether an agent says what it can't do for an open step, and behind it something that
     the run knows nothing of yet: what would help.
@@ -393,11 +410,17 @@ def is_called_off(message: str, reply: str, *, done: Sequence[str], left: Sequen
         left: titles of the steps that are open.
     """
     said = sentences_of(reply.strip())
-    if not (said and done and message) or len(message) > _LONGEST_ANSWERED:
-        return False
-    if is_question(said[-1]) or (_names(said[-1], left, _MOST) and not denies(said[-1])):
+    if not (said and message) or is_question(said[-1]) or len(message) > _LONGEST_ANSWERED:
         return False
     if goes_on(message) or goes_on(reply):
+        return False
+    bans = " ".join(clause for clause in CLAUSE.split(message) if denies(clause))
+    steps = topics_in(" ".join(left))
+    if bans and (denies(said[-1]) or (steps & topics_in(bans) and steps & topics_in(said[-1]))):
+        return True
+    if not done:
+        return False
+    if _names(said[-1], left, _MOST) and not denies(said[-1]):
         return False
     return _insists(message) or any(_names(one, done, but=left) for one in said)
 
