@@ -8,9 +8,9 @@ hook's ``"continue": false`` ends the turn, or the subagent alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -33,6 +33,8 @@ from trimtab_trace import JournalSettings, Redaction, read_redact
 if TYPE_CHECKING:
     from trimtab import GuidanceProviderConfig
     from trimtab.events import Provenance
+
+T = TypeVar("T")
 
 MAX_BYTES = 16_000_000
 """How long an event may be; a longer one is left out."""
@@ -209,8 +211,8 @@ class _Reader:
             default=self._prompt(table.get("prompt", False), "prompt"),
             agents=self._agents(table.get("agents", {})),
             timeout=self._seconds(table.get("timeout")),
-            journal=self._journal(table.get("journal", {})),
-            redact=self._redact(table.get("redact", [])),
+            journal=self._checked(JournalSettings.read, table.get("journal", {})),
+            redact=self._checked(read_redact, table.get("redact", [])),
             notify=self._yes_or_no(table.get("notify", False), "notify"),
         )
 
@@ -255,15 +257,9 @@ class _Reader:
             raise self._wrong(f"{key} must be true or false.")
         return value
 
-    def _journal(self, value: Any) -> JournalSettings:
+    def _checked(self, read: Callable[[Any], T], value: Any) -> T:
         try:
-            return JournalSettings.read(value)
-        except ValueError as error:
-            raise self._wrong(str(error)) from error
-
-    def _redact(self, value: Any) -> tuple[str, ...]:
-        try:
-            return read_redact(value)
+            return read(value)
         except ValueError as error:
             raise self._wrong(str(error)) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from enum import StrEnum
 
 import attrs
@@ -91,6 +92,10 @@ class SavedTrack:
     recent: tuple[RecentCall, ...]
     finding: Drift | None
     called: dict[str, int] = attrs.field(factory=dict)
+
+
+_KEPT = {field.name for field in attrs.fields(SavedTrack)} - {"host", "finding"}
+"""Private attributes of a `PlanTrack` that a snapshot keeps, without their underscore."""
 
 
 class PlanTrack(HostPlan):
@@ -309,33 +314,15 @@ class PlanTrack(HostPlan):
 
     def state(self) -> SavedTrack:  # type: ignore[override]
         """Return everything."""
-        return SavedTrack(
-            super().state(),
-            self._plan,
-            self._changes,
-            self._turns,
-            self._turns_at_change,
-            self._work,
-            self._work_at_change,
-            self._seen,
-            self._rewrites,
-            dict(self._opened),
-            dict(self._used),
-            self._recent,
-            self.finding,
-            dict(self._called),
-        )
+        kept = {name: copy(getattr(self, f"_{name}")) for name in _KEPT}
+        return SavedTrack(super().state(), finding=self.finding, **kept)
 
     def load_state(self, state: SavedTrack) -> None:  # type: ignore[override]
         """Take back what `state` returned."""
         super().load_state(state.host)
-        self._plan, self._changes, self._turns = state.plan, state.changes, state.turns
-        self._turns_at_change, self._work = state.turns_at_change, state.work
-        self._work_at_change, self._seen = state.work_at_change, state.seen
-        self._rewrites = state.rewrites
-        self._opened, self._used = dict(state.opened), dict(state.used)
-        self._recent, self.finding = state.recent, state.finding
-        self._called = dict(state.called)
+        self.finding = state.finding
+        for name in _KEPT:
+            setattr(self, f"_{name}", copy(getattr(state, name)))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -105,29 +105,25 @@ def read_settings(configuration: Configuration) -> Settings:
     if unknown is not None:
         raise _wrong(configuration, f"unknown key {unknown!r}; known are {', '.join(_KEYS)}.")
     prompt = _prompt(table, "prompt", None, configuration)
-    gate, timeout = table.get("gate", False), table.get("timeout", PROVIDER_SECONDS)
-    notify = table.get("notify", False)
-    for key, value in (("gate", gate), ("notify", notify)):
-        if not isinstance(value, bool):
+    for key in ("gate", "notify"):
+        if not isinstance(table.get(key, False), bool):
             raise _wrong(configuration, f"{key} must be true or false.")
     try:
-        seconds = read_seconds(timeout, "timeout")
+        seconds = read_seconds(table.get("timeout", PROVIDER_SECONDS), "timeout")
     except ValueError as error:
         raise _wrong(configuration, f"{error}.") from error
     try:
-        journal = JournalSettings.read(table.get("journal", {}))
-        redact = read_redact(table.get("redact", []))
+        return Settings(
+            prompt=prompt,
+            subagents=_prompt(table, "subagents", prompt, configuration),
+            gate=table.get("gate", False),
+            timeout=seconds,
+            journal=JournalSettings.read(table.get("journal", {})),
+            redact=read_redact(table.get("redact", [])),
+            notify=table.get("notify", False),
+        )
     except ValueError as error:
         raise _wrong(configuration, str(error)) from error
-    return Settings(
-        prompt=prompt,
-        subagents=_prompt(table, "subagents", prompt, configuration),
-        gate=gate,
-        timeout=seconds,
-        journal=journal,
-        redact=redact,
-        notify=notify,
-    )
 
 
 def build_prompt(
