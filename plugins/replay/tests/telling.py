@@ -10,7 +10,6 @@ import attrs
 from trimtab import ToolInvoked
 from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
 from trimtab_replay._recording import (
-    READER_GROUP,
     Idle,
     RecordedItem,
     RunBoundary,
@@ -25,7 +24,7 @@ DATA = Path(__file__).parent / "data" / "readers"
 
 
 def all_readers() -> dict[str, TranscriptReader]:
-    entries = importlib.metadata.entry_points(group=READER_GROUP)
+    entries = importlib.metadata.entry_points(group="trimtab.transcripts")
     own = (e for e in entries if e.dist is not None and e.dist.name == "trimtab-replay")
     return {entry.name: entry.load()() for entry in sorted(own)}
 

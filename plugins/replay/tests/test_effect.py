@@ -14,13 +14,13 @@ from trimtab_replay._effect import Difference, Share, Verdict, effects, sentence
 from trimtab_replay._effect_measures import (
     Aftermath,
     Arm,
+    Comparing,
     Comparison,
     Measure,
     Moment,
     RecordedCall,
     RecordedRun,
     Records,
-    compare,
 )
 
 from .simulated import Traffic
@@ -30,6 +30,13 @@ pytestmark = pytest.mark.slow
 HELPING = Traffic(nudged=0.8, held_out=0.2)
 HARMING = Traffic(nudged=0.1, held_out=0.7)
 NONE = Traffic(nudged=0.5, held_out=0.5)
+
+
+def compare(runs: list[RecordedRun], turns: int = 3) -> list[Comparison]:
+    comparing = Comparing(turns)
+    for run in runs:
+        comparing.add(run)
+    return comparing.comparisons()
 
 
 def record(folder: Path, traffic: Traffic, runs: int, seed: int = 7) -> Path:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from trimtab_replay._corpus import Corpus
-from trimtab_replay._local_sessions import by_agent, local_sessions, places
+from trimtab_replay._local_sessions import local_sessions, places
 
 from .telling import DATA, all_readers
 
@@ -28,6 +29,10 @@ KEPT = {
         "cline-api_conversation_history.json",
     ),
 }
+
+
+def by_agent(sessions):
+    return Counter(session.agent for session in sessions)
 
 
 @pytest.fixture

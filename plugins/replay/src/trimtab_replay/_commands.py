@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from trimtab.inspection import others_to_stderr, output, say
 from trimtab.text import plural, sanitize
 from trimtab_replay._corpus import Found
 from trimtab_replay._file import Job, ReadStats, collect_rarely, replay_all
-from trimtab_replay._local_sessions import by_agent, local_sessions
+from trimtab_replay._local_sessions import local_sessions
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed, as_json
 from trimtab_replay._selection import Selection, SelectionError, configured, enabled, everything
@@ -253,7 +254,7 @@ def found_here(options: argparse.Namespace, command: str = "replay") -> list[Fou
             "No sessions of agents found on this machine. Name a file or folder: "
             f"trimtab {command} PATH --all"
         )
-    for agent, count in by_agent(sessions).items():
+    for agent, count in Counter(session.agent for session in sessions).items():
         folder = next(each.found.path for each in sessions if each.agent == agent)
         complain(f"found {count:,} of {agent}, the newest {sanitize(folder, 200)}")
     chosen = sessions[: options.limit or NEWEST]

@@ -229,29 +229,19 @@ def sentence(effect: Effect, turns: int) -> str:
     comparison, name = effect.comparison, effect.comparison.provider
     if not comparison.held_out:
         count = len(comparison.nudged)
+        runs, were = ("the only run", "was") if count == 1 else (f"all {count:,} runs", "were")
         return (
-            f"{name}: {_all_of(count)} in which it spoke {_was(count)} nudged, so there is nothing "
-            f"to compare. Set holdout = 0.5 for it and record more runs."
+            f"{name}: {runs} in which it spoke {were} nudged, so there is nothing to compare. "
+            f"Set holdout = 0.5 for it and record more runs."
         )
     if not comparison.nudged:
         count = len(comparison.held_out)
+        none = "the only run was not" if count == 1 else f"none of the {count:,} runs was"
         return (
-            f"{name}: {_none_of(count)} nudged (shadow mode or holdout = 1), so there "
+            f"{name}: {none} nudged (shadow mode or holdout = 1), so there "
             f"is nothing to compare. Set holdout = 0.5 for it and record more runs."
         )
     return f"{name}: {_verdict_sentence(effect)} {_facts(effect, turns)}"
-
-
-def _all_of(count: int) -> str:
-    return "the only run" if count == 1 else f"all {count:,} runs"
-
-
-def _none_of(count: int) -> str:
-    return "the only run was not" if count == 1 else f"none of the {count:,} runs was"
-
-
-def _was(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 def _verdict_sentence(effect: Effect) -> str:
@@ -273,15 +263,12 @@ def _verdict_sentence(effect: Effect) -> str:
             f"too few runs to tell. At least {FEWEST} of each kind are needed, and about "
             f"{undecided.needed} to show a difference of {RELEVANT:.0%}."
         )
+    what = "a new answer" if undecided.measure is Measure.PROGRESS else "completion"
     return (
         f"no effect is shown, and none is excluded. About {undecided.needed} runs of each kind "
-        f"in which it is known whether there was {_article(undecided.measure)} would show a "
+        f"in which it is known whether there was {what} would show a "
         f"difference of {RELEVANT:.0%}."
     )
-
-
-def _article(measure: Measure) -> str:
-    return "a new answer" if measure is Measure.PROGRESS else "completion"
 
 
 def _facts(effect: Effect, turns: int) -> str:

@@ -350,14 +350,6 @@ class Comparing:
         return list(found.values())
 
 
-def compare(runs: Iterable[RecordedRun], turns: int = TURNS) -> list[Comparison]:
-    """Return both arms of each provider, as `Comparing` sorts them."""
-    comparing = Comparing(turns)
-    for run in runs:
-        comparing.add(run)
-    return comparing.comparisons()
-
-
 def _firsts(run: RecordedRun, turns: int) -> Iterator[tuple[Moment, Aftermath]]:
     first: dict[str, Moment] = {}
     for moment in run.moments:

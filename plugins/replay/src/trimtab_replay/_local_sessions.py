@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -155,11 +155,3 @@ def _files(place: Place) -> Iterator[Path]:
             yield from place.folder.glob(pattern)
     except OSError:
         return
-
-
-def by_agent(sessions: Iterable[LocalSession]) -> dict[str, int]:
-    """Return how many files each agent has, in the order of the newest."""
-    counts: dict[str, int] = {}
-    for session in sessions:
-        counts[session.agent] = counts.get(session.agent, 0) + 1
-    return counts

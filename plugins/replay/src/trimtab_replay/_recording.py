@@ -15,8 +15,6 @@ from trimtab.testing import ManualClock
 if TYPE_CHECKING:
     from trimtab_replay._transcript import Transcript
 
-READER_GROUP = "trimtab.transcripts"
-
 
 class ReplayError(TrimtabError):
     """A recording can't be read or replayed; the message names the file and the remedy."""

@@ -186,15 +186,14 @@ def _user_message(item: dict[str, Any], _case: dict[str, Any]) -> Item:
     return UserMessage(text=as_text(item.get("text")), notification=is_notification, at=_at(item))
 
 
-def _compaction(item: dict[str, Any], _case: dict[str, Any]) -> Item:
-    return CompactionHappened(summary=as_text(item.get("text")), at=_at(item))
-
-
 def _stop(item: dict[str, Any], case: dict[str, Any]) -> Item:
     active, crash = item.get("stop_hook_active"), item.get("checker_error")
+    tasks = as_list(item.get("background_tasks"))
     return StopRequest(
         plan=_plan(item),
-        background_tasks=tuple(filter(_is_under_way, as_list(item.get("background_tasks")))),
+        background_tasks=tuple(
+            task for task in tasks if not isinstance(task, dict) or task.get("status") not in _ENDED
+        ),
         awaiting_user=item.get("awaiting_user", case.get("awaiting_user")) is True,
         checker_error=None if crash is None else as_text(crash),
         deadline_remaining=as_float(item.get("deadline_remaining")),
@@ -202,25 +201,9 @@ def _stop(item: dict[str, Any], case: dict[str, Any]) -> Item:
     )
 
 
-def _is_under_way(task: Any) -> bool:
-    return not isinstance(task, dict) or task.get("status") not in _ENDED
-
-
-def _stop_failure(item: dict[str, Any], _case: dict[str, Any]) -> Item:
-    return StopRequest(plan=_plan(item), api_error=as_text(item.get("error")) or "unknown")
-
-
 def _run_end(item: dict[str, Any], _case: dict[str, Any]) -> Item:
     seen = item.get("stop_hook_seen")
     return RunEnd(plan=_plan(item), stop_seen=seen if isinstance(seen, bool) else None)
-
-
-def _boundary(item: dict[str, Any], _case: dict[str, Any]) -> Item:
-    return RunBoundary(prompt=named(item.get("prompt")))
-
-
-def _idle(item: dict[str, Any], _case: dict[str, Any]) -> Item:
-    return Idle(seconds=as_float(item.get("s")) or 0.0)
 
 
 def _plan(item: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -231,10 +214,14 @@ def _plan(item: dict[str, Any]) -> tuple[Any, ...] | None:
 _EVENTS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Item]] = {
     "user_message": _user_message,
     "notification": _user_message,
-    "compaction": _compaction,
+    "compaction": lambda item, _: CompactionHappened(
+        summary=as_text(item.get("text")), at=_at(item)
+    ),
     "stop": _stop,
-    "stop_failure": _stop_failure,
+    "stop_failure": lambda item, _: StopRequest(
+        plan=_plan(item), api_error=as_text(item.get("error")) or "unknown"
+    ),
     "run_end": _run_end,
-    "run_boundary": _boundary,
-    "idle": _idle,
+    "run_boundary": lambda item, _: RunBoundary(prompt=named(item.get("prompt"))),
+    "idle": lambda item, _: Idle(seconds=as_float(item.get("s")) or 0.0),
 }
