@@ -19,14 +19,14 @@ from trimtab import (
     RunRecording,
     TaskCompletionChecker,
 )
-from trimtab.trajectory import Projection
+from trimtab.trajectory import BaseProjection
 
 CORE = ("", ".events", ".hosting", ".inspection", ".testing", ".text", ".trajectory")
 CONTRACTS = (
     Adapter,
     FeedbackProvider,
     GuidanceProvider,
-    Projection,
+    BaseProjection,
     Recorder,
     RunRecording,
     TaskCompletionChecker,

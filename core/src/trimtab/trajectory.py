@@ -4,7 +4,6 @@ from trimtab._contract.providers import Following
 from trimtab._session.projection import (
     BaseProjection,
     MessageRecord,
-    Projection,
     TextRecord,
     Turn,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "BaseProjection",
     "Following",
     "MessageRecord",
-    "Projection",
     "TextRecord",
     "ToolProfile",
     "Trajectory",

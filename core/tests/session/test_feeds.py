@@ -8,7 +8,7 @@ import pytest
 from trimtab import ToolInvoked
 from trimtab._session.feeds import Feeds
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
-from trimtab.trajectory import BaseProjection, Projection, Trajectory
+from trimtab.trajectory import BaseProjection, Trajectory
 
 
 def call(tool="read", x=1, result="text", turn=None, **more):
@@ -60,7 +60,6 @@ EVENTS = [
 
 def test_a_projection_hears_everything_in_order():
     listener = Listener()
-    assert isinstance(listener, Projection)
     feeds = Feeds()
     trajectory = Trajectory(feeds)
     assert trajectory.attach("listener", listener) is listener

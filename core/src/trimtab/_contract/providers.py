@@ -13,7 +13,7 @@ from trimtab._boundary import Reply, acall, call, own_result
 from trimtab._contract import TaskCompletionContext
 from trimtab._events.guidance import CompletionStatus
 from trimtab._policy.feedback import TaskCompletionResult
-from trimtab._session.projection import Projection
+from trimtab._session.projection import BaseProjection
 from trimtab._types.errors import class_name
 from trimtab._types.options import as_tuple
 from trimtab._types.text import as_text, shown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trimtab._contract import FeedbackContext, GuidanceContext, RecorderContext, RunContext
     from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
 
-P = TypeVar("P", bound=Projection)
+P = TypeVar("P", bound=BaseProjection)
 PROJECT = "trimtab"
 hookimpl = pluggy.HookimplMarker(PROJECT)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import attrs
 
 from trimtab._events import ResultDigest
-from trimtab._session.projection import Projection
+from trimtab._session.projection import BaseProjection
 from trimtab._types.text import as_text, error_message, sanitize, shown
 from trimtab._types.values import DEEPEST, SMALL_INT
 
@@ -384,25 +384,27 @@ def _at(place: str, text: str) -> str:
     return f"{place}: {text}" if place else text
 
 
-def encode_state(projection: Projection) -> Any:
+def encode_state(projection: BaseProjection) -> Any:
     """Return the state of a projection as JSON-like data of its own."""
-    declared = _declared(type(projection))
+    kind: Any = type(projection)
+    declared = _declared(kind)  # first, for it may not be readable
     return record_converter().unstructure(projection.state(), declared)
 
 
-def decode_state(projection: Projection, saved: Any) -> tuple[Any] | None:
+def decode_state(projection: BaseProjection, saved: Any) -> tuple[Any] | None:
     """Return the state that `load_state` takes, None if what was saved does not fit.
 
     It does not fit if it is damaged, or if another version of the provider wrote it.
     """
+    kind: Any = type(projection)
     try:
-        return (record_converter().structure(saved, _declared(type(projection))),)
+        return (record_converter().structure(saved, _declared(kind)),)
     except Exception as error:  # noqa: BLE001 - also what the classes of the state raise
         import logging  # the codec is imported where nothing is logged
 
         logging.getLogger("trimtab").warning(
             "the saved state of %s does not fit and is made anew from the record: %s",
-            type(projection).__qualname__,
+            kind.__qualname__,
             next(structure_problems(error, "state")),
         )
         return None

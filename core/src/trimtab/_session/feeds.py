@@ -23,7 +23,6 @@ from trimtab._session.projection import (
     HOOKS,
     BaseProjection,
     MessageRecord,
-    Projection,
     TextRecord,
     Turn,
 )
@@ -56,7 +55,7 @@ class Feed:
         saved: the projection's state after all but `pending`; None if it is not saved.
     """
 
-    def __init__(self, projection: Projection, source: Feed | None = None) -> None:
+    def __init__(self, projection: BaseProjection, source: Feed | None = None) -> None:
         self.projection = projection
         self.source = source
         self.pending: deque[Fact] = deque()
@@ -127,7 +126,7 @@ class Feed:
                     passed_on = number, hook, fact if made is None else made
                     for put in forward[hook]:
                         put(passed_on)
-                    if self.projection.stirs:  # type: ignore[attr-defined]
+                    if self.projection.stirs:
                         for feed in self.followers:
                             feed.rests = False
 
@@ -135,12 +134,12 @@ class Feed:
         """Catch up; return True if the provider must be asked, None if it has nothing to say."""
         self.catch_up()
         projection, source = self.projection, self.source
-        if projection.quiet is not True:  # type: ignore[attr-defined]
+        if projection.quiet is not True:
             return True
-        if source is not None and getattr(projection, "rests", False) is True:
+        if source is not None and projection.rests is True:
             self.rests = True
             # The second, if another thread has just made the source stir.
-            if source.projection.stirs or self.pending:  # type: ignore[attr-defined]
+            if source.projection.stirs or self.pending:
                 self.rests = False
         return None
 
@@ -201,26 +200,25 @@ class Feeds:
 
     # Projections -------------------------------------------------------------------------------
 
-    def attach(self, name: str, projection: Projection) -> Projection:
+    def attach(self, name: str, projection: BaseProjection) -> BaseProjection:
         return self._attached(name, lambda: projection).projection
 
     def follow(self, kind: type[BaseProjection]) -> BaseProjection:
         """Return the one projection of its class, up to date; it is attached if it was not."""
         feed = self._shared(kind)
         feed.catch_up()
-        return feed.projection  # type: ignore[return-value]
+        return feed.projection
 
     def _shared(self, kind: type[BaseProjection]) -> Feed:
         name = f"{kind.__module__}.{kind.__qualname__}"
         return self._attached(name, lambda: kind.of_run(self.profiles))
 
-    def _attached(self, name: str, make: Callable[[], Projection]) -> Feed:
+    def _attached(self, name: str, make: Callable[[], BaseProjection]) -> Feed:
         feed = self.feeds.get(name)
         if feed is not None:
             return feed
         projection = make()
-        needed: type[BaseProjection] | None = getattr(projection, "needs", None)
-        source = None if needed is None else self._shared(needed)
+        source = None if projection.needs is None else self._shared(projection.needs)
         state = None
         if name in self._saved:
             from trimtab._session.codec import decode_state
@@ -236,7 +234,7 @@ class Feeds:
         return feed
 
     def _new_feed(
-        self, name: str, projection: Projection, source: Feed | None, state: tuple[Any] | None
+        self, name: str, projection: BaseProjection, source: Feed | None, state: tuple[Any] | None
     ) -> Feed:
         feed = Feed(projection, source)
         self._saved.pop(name, None)
@@ -247,8 +245,7 @@ class Feeds:
         elif self._began and self._history is not None:
             feed.begin = partial(self._rebuild, name, feed)
         self.feeds[name] = feed
-        if hasattr(projection, "quiet"):
-            self.quiet_feeds = {**self.quiet_feeds, name: feed}
+        self.quiet_feeds = {**self.quiet_feeds, name: feed}
         self._feed_all()
         return feed
 

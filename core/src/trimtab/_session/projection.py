@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import attrs
 
@@ -47,78 +47,13 @@ class MessageRecord:
     notification: bool
 
 
-@runtime_checkable
-class Projection(Protocol):
-    """Derives from `BaseProjection`, or has these methods.
+class BaseProjection:
+    """What a provider keeps of a run: ignores everything that happens, so override what matters.
 
-    They are called when the provider asks for the projection (``context.trajectory.projection``),
+    The methods are called when the provider asks for it (``context.trajectory.projection``),
     in order, with everything that has happened since; so their time and failures are the
     provider's own. If much waits, a run hands it over unasked, isolated in the same way. Keep
     no event or record forever: a run may have 100,000 calls.
-
-    A projection that needs another takes what that one makes of each fact (see
-    `BaseProjection.needs`), such as records in place of events.
-
-    A projection that is attached under its provider's name may also have an attribute ``quiet``.
-    While it is True and no episode of the run is open, the guidance provider is not asked, which
-    is most of what a decision costs. Set it where the facts seen so far call for no guidance,
-    whatever else `classify` looks at. A quiet projection that needs another may also have an
-    attribute ``rests``.
-    """
-
-    def call_ended(self, *call: Any, **_: Any) -> Any:
-        """Take a tool call that has ended; its turn is still open.
-
-        Args:
-            call: the event `trimtab.ToolInvoked`, with arguments and result; or what the
-                projection that this one needs returned for it.
-        """
-        ...
-
-    def turn_closed(self, turn: Any) -> Any:
-        """Take a whole batch, before the next response is asked for.
-
-        Args:
-            turn: the `Turn`, with its calls.
-        """
-        ...
-
-    def responded(self, text: TextRecord) -> Any:
-        """Take the text of a response.
-
-        Args:
-            text: the text, and whether there were calls beside it.
-        """
-        ...
-
-    def user_spoke(self, message: MessageRecord) -> Any:
-        """Take a message of the user, or a notification of the harness.
-
-        Args:
-            message: the message.
-        """
-        ...
-
-    def compacted(self) -> Any:
-        """Take note that the model's history was shortened."""
-        ...
-
-    def state(self) -> Any:
-        """Return everything; decisions after `load_state` of it are the same.
-
-        That is JSON-like data, or an attrs class (or dataclass) whose fields have types. The
-        method's return annotation says which: a session saves and reads the state by it. A state
-        that does not fit, such as that of another version, is made anew from the record.
-        """
-        ...
-
-    def load_state(self, state: Any) -> None:
-        """Take back what `state` returned."""
-        ...
-
-
-class BaseProjection:
-    """A projection that ignores everything: override what matters.
 
     Example:
         >>> class Denials(BaseProjection):
@@ -134,7 +69,10 @@ class BaseProjection:
         ...         self.quiet = self.count == 0
 
     Attributes:
-        quiet: whether the guidance provider need not be asked (see `Projection`).
+        quiet: while it is True and no episode of the run is open, the guidance provider under whose
+            name the projection is attached is not asked, which is most of what a decision costs.
+            Set it where the facts seen so far call for no guidance, whatever else `classify` looks
+            at.
         rests: whether facts may wait while it is quiet, until the projection that it needs stirs.
             Then it takes all of them, in order. Set it where nothing else can end the quiet.
         stirs: of a projection that others need, whether the last fact may end the quiet of those
@@ -159,23 +97,45 @@ class BaseProjection:
         return cls()
 
     def call_ended(self, *call: Any, **_: Any) -> Any:
-        """Ignore it."""
+        """Take a tool call that has ended; its turn is still open.
+
+        Args:
+            call: the event `trimtab.ToolInvoked`, with arguments and result; or what the
+                projection that this one needs returned for it.
+        """
 
     def turn_closed(self, turn: Any) -> Any:
-        """Ignore it."""
+        """Take a whole batch, before the next response is asked for.
+
+        Args:
+            turn: the `Turn`, with its calls.
+        """
 
     def responded(self, text: TextRecord) -> Any:
-        """Ignore it."""
+        """Take the text of a response.
+
+        Args:
+            text: the text, and whether there were calls beside it.
+        """
 
     def user_spoke(self, message: MessageRecord) -> Any:
-        """Ignore it."""
+        """Take a message of the user, or a notification of the harness.
+
+        Args:
+            message: the message.
+        """
 
     def compacted(self) -> Any:
-        """Ignore it."""
+        """Take note that the model's history was shortened."""
 
     def state(self) -> Any:
-        """Return nothing."""
+        """Return everything; decisions after `load_state` of it are the same.
+
+        That is JSON-like data, or an attrs class (or dataclass) whose fields have types. The
+        method's return annotation says which: a session saves and reads the state by it. A state
+        that does not fit, such as that of another version, is made anew from the record.
+        """
         return {}
 
     def load_state(self, state: Any) -> None:
-        """Take nothing."""
+        """Take back what `state` returned."""

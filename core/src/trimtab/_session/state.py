@@ -32,7 +32,7 @@ from trimtab._events.guidance import (
 from trimtab._policy.feedback import FeedbackState, GateState, Mark
 from trimtab._policy.guidance import GuidanceState
 from trimtab._session.feeds import Feeds
-from trimtab._session.projection import BaseProjection, Projection
+from trimtab._session.projection import BaseProjection
 from trimtab._types.limits import Usage
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Trajectory:
         """Closed turns with calls."""
         return self._feeds.turns
 
-    def attach(self, name: str, projection: Projection) -> Projection:
+    def attach(self, name: str, projection: BaseProjection) -> BaseProjection:
         """Feed a projection from now on, and return what is fed under `name`.
 
         A provider calls it in its hook ``run_opened``, marked with `trimtab.hookimpl`:
@@ -86,7 +86,7 @@ class Trajectory:
         """
         return self._feeds.attach(name, projection)
 
-    def projection(self, name: str) -> Projection | None:
+    def projection(self, name: str) -> BaseProjection | None:
         """Return what is fed under `name`, up to date, or None.
 
         What the projection raises passes through: in a provider's call, it counts as the
