@@ -15,10 +15,12 @@ import attrs
 
 from trimtab.text import describe_error, plural
 from trimtab_worker._events import (
+    OUTCOMES,
     MailboxFailed,
     MessageAbandoned,
     MessageBuried,
     MessageDone,
+    MessageEvent,
     MessageFailed,
     MessageReceived,
 )
@@ -95,12 +97,9 @@ class MessageHandler(ABC):
         """Return the answer for a message that is given up, None for no answer."""
 
     def _handle(self, message: Message[Any], watched: Watched) -> None:
-        self._count("received")
         sent = message.sent_at
         waited = None if sent is None else max(0.0, (self.clock.now() - sent).total_seconds())
-        self.tell(
-            MessageReceived(message_id=message.id, deliveries=message.deliveries, waited=waited)
-        )
+        self._note(MessageReceived, message, waited=waited)
         policy = self.config.dead_letters
         if policy is not None and message.deliveries > policy.max_deliveries:
             self._bury(
@@ -171,17 +170,11 @@ class MessageHandler(ABC):
             self._abandon(message, reason)
             return
         work.forget()
-        self._count("done")
-        self.tell(
-            MessageDone(message_id=message.id, deliveries=message.deliveries, seconds=seconds)
-        )
+        self._note(MessageDone, message, seconds=seconds)
 
     def _abandon(self, message: Message[Any], reason: str) -> None:
-        self._count("abandoned")
         LOG.warning("the result of message %s is not delivered: %s", message.id, reason)
-        self.tell(
-            MessageAbandoned(message_id=message.id, deliveries=message.deliveries, reason=reason)
-        )
+        self._note(MessageAbandoned, message, reason=reason)
 
     def _failed(self, work: Work, error: BaseException) -> None:
         message, said = work.message, describe_error(error)
@@ -200,12 +193,7 @@ class MessageHandler(ABC):
         if reason is not None:
             self._abandon(message, f"{reason}; {said}")
             return
-        self._count("failed")
-        self.tell(
-            MessageFailed(
-                message_id=message.id, deliveries=message.deliveries, error=said, retry_in=delay
-            )
-        )
+        self._note(MessageFailed, message, error=said, retry_in=delay)
 
     def _last_answer(self, work: Work, error: BaseException) -> Any:
         try:
@@ -239,10 +227,7 @@ class MessageHandler(ABC):
         if not buried:
             self._abandon(message, "the engine refused to give it up")
             return
-        self._count("buried")
-        self.tell(
-            MessageBuried(message_id=message.id, deliveries=message.deliveries, reason=reason)
-        )
+        self._note(MessageBuried, message, reason=reason)
 
     def _refused(self, call: Callable[[], bool], lease: Lease | None, words: str) -> str | None:
         """Call the engine, again where it fails; None if it did what was asked, else why not.
@@ -263,6 +248,11 @@ class MessageHandler(ABC):
                     return f"the mailbox can't be reached: {error}"
             threading.Event().wait(ATTEMPTS[min(attempt, len(ATTEMPTS) - 1)])
         raise AssertionError("unreachable")
+
+    def _note(self, kind: type[MessageEvent], message: Message[Any], **facts: Any) -> None:
+        """Count what became of a message, and tell it."""
+        self._count(OUTCOMES.get(kind, "received"))
+        self.tell(kind(message_id=message.id, deliveries=message.deliveries, **facts))
 
     def _count(self, name: str) -> None:
         with self._lock:

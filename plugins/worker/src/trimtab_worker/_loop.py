@@ -161,9 +161,7 @@ class Loop(MessageHandler):
             if reason is not None:
                 LOG.warning("message %s is not given back: %s", work.message.id, reason)
                 continue
-            self._count("returned")
-            message = work.message
-            self.tell(MessageReturned(message_id=message.id, deliveries=message.deliveries))
+            self._note(MessageReturned, work.message)
 
     def _worker(
         self, name: str, until_idle: bool, watchdog: Watchdog | None, stopping: threading.Event
