@@ -37,6 +37,7 @@ class Guidance(Protocol):
     @property
     def gate(self) -> bool:
         """Whether completion checkers and refusals may change streamed answers."""
+        ...
 
     def start(self) -> None:
         """Begin; returns once it is known whether it can."""
@@ -45,15 +46,18 @@ class Guidance(Protocol):
         self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
     ) -> Decided:
         """Return what becomes of a request; never raises, and takes `DECISION_SECONDS` at most."""
+        ...
 
     async def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
         """Take the answer to a request; never raises."""
 
     async def judge(self, ticket: int, answer: Answer) -> Verdict:
         """Return what becomes of an answer; never raises, and takes `JUDGE_SECONDS` at most."""
+        ...
 
     def counts(self) -> Counts:
         """Return what happened so far."""
+        ...
 
     def close(self) -> None:
         """End all runs."""

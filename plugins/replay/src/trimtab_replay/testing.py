@@ -56,7 +56,8 @@ class ReaderConformance:
         return found, corpus.skipped
 
     def _made(self) -> Any:
-        reader: Any = type(self).__dict__.get("reader") or type(self).reader
+        kind: Any = type(self)
+        reader = kind.__dict__.get("reader") or kind.reader
         return reader.__func__() if isinstance(reader, staticmethod) else reader()
 
     def _content(self) -> bytes:
