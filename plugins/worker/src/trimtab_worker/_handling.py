@@ -90,11 +90,20 @@ class MessageHandler(ABC):
 
     @abstractmethod
     def work(self, work: Work) -> Any:
-        """Do what the message asks for; return the answer. An exception is a failure."""
+        """Do what the message asks for; return the answer. An exception is a failure.
+
+        Args:
+            work: the message, its heartbeat and its lease.
+        """
 
     @abstractmethod
     def failure(self, work: Work, error: BaseException) -> Any:
-        """Return the answer for a message that is given up, None for no answer."""
+        """Return the answer for a message that is given up, None for no answer.
+
+        Args:
+            work: the message.
+            error: what its last attempt raised.
+        """
 
     def _handle(self, message: Message[Any], watched: Watched) -> None:
         sent = message.sent_at
