@@ -44,6 +44,7 @@ settings.load_profile("trimtab")
 INTO_SITE = "--quiet --no-deps --target site"
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 MARKED = re.compile(r"^pytestmark = pytest\.mark\.(?:e2e|slow)\b", re.MULTILINE)  # nothing quick
+FAILURE = re.compile(r"The [a-z ]+ '[^']*' failed in ")
 PROVIDERS = re.compile(r'entry-points\."trimtab\.(?:guidance|feedback|completion)"')
 STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -122,6 +123,23 @@ def _user_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_provider_fails(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let no test of a provider pass by a failure of it, which a run contains and warns of.
+
+    A test that wants one takes the warnings away: ``caplog.clear()``.
+    """
+    part = _part(request.path)
+    of_a_provider = part != "core" and "tests" in request.path.parts and _is_of_the_engine(part)
+    if not of_a_provider or request.node.get_closest_marker("e2e"):
+        yield
+        return
+    caplog = request.getfixturevalue("caplog")
+    yield
+    told = [record.getMessage() for record in caplog.get_records("call")]
+    assert [message for message in told if FAILURE.match(message)] == []
 
 
 @pytest.fixture

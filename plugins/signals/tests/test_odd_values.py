@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from trimtab import Prompt, Session, ToolCall
+from trimtab import NOT_RELEVANT, Prompt, Session, ToolCall
 from trimtab.hosting import Driver
 from trimtab.testing import Speaker
 from trimtab_signals import Calls
@@ -69,11 +68,16 @@ ODD: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", sorted(ODD))
 def test_a_provider_reads_a_call_with_an_odd_value(name: str) -> None:
+    read_at = set()
+
     def read(context: Any) -> Any:
-        call = context.trajectory.follow(Calls).recent(1)[0]
-        _ = call.pieces, call.fingerprint, call.shape, call.output_fingerprint
-        _ = [json.dumps(one.params, default=repr) for one in context.pending_tool_calls]
-        return None
+        for call in context.trajectory.follow(Calls).recent(1):
+            _ = call.pieces, call.fingerprint, call.shape, call.output_fingerprint
+            read_at.add("end")
+        for pending in context.pending_tool_calls:
+            assert [*pending.params] == ["v"]
+            read_at.add("start")
+        return NOT_RELEVANT
 
     run = Session().open_run(
         Prompt("a", "b", guidance_providers=[Speaker(verdict=read)], config=None)
@@ -85,7 +89,9 @@ def test_a_provider_reads_a_call_with_an_odd_value(name: str) -> None:
     with driver.running(call):
         pass
     driver.answered(call, {"v": odd})
+    driver.next_request()
 
+    assert read_at == {"start", "end"}
     assert run.trajectory.follow(Calls).recent(1)[0].pieces is not None
     assert run.trajectory.follow(Calls).recent(1)[0].fingerprint
     restored = Session.restore(run.session.snapshot())
