@@ -71,7 +71,6 @@ def exact(value: Any) -> Any:
 
 
 def own_verdict(value: object, hook: str = "classify") -> ClassificationResult:
-    """Return what `classify` found."""
     verdict = expect(value, ClassificationResult, hook)
     return ClassificationResult(
         relevant=verdict.relevant,
@@ -83,7 +82,6 @@ def own_verdict(value: object, hook: str = "classify") -> ClassificationResult:
 
 
 def own_injection(value: object, hook: str = "provide") -> GuidanceInjection:
-    """Return what `provide` made."""
     injection = expect(value, GuidanceInjection, hook)
     return GuidanceInjection(
         key=exact(injection.key),
@@ -94,7 +92,6 @@ def own_injection(value: object, hook: str = "provide") -> GuidanceInjection:
 
 
 def own_proposal(value: object, hook: str) -> Proposal:
-    """Return what a hook of a guidance provider returned."""
     if isinstance(value, GuidanceInjection):
         return Proposal(own_injection(value, hook))
     proposal = expect(value, Proposal, hook)
@@ -104,7 +101,6 @@ def own_proposal(value: object, hook: str) -> Proposal:
 
 
 def own_flag(value: object, hook: str) -> bool:
-    """Return what `should_run` answered."""
     return expect(value, bool, hook)
 
 
@@ -122,7 +118,6 @@ def own_feedback(value: object, hook: str) -> Feedback | None:
 
 
 def own_result(value: object, hook: str) -> TaskCompletionResult:
-    """Return the verdict of a completion checker."""
     result = expect(value, TaskCompletionResult, hook)
     return TaskCompletionResult(
         exact(result.status), exact(result.feedback), _name(exact(result.progress))

@@ -116,7 +116,6 @@ class _Batch:
         self._finished.acquire()
 
     def work(self) -> None:
-        """Make the calls; on the worker's thread."""
         call_in_turn(self._asks, self._argument, self._inside, self._monotonic, self._put)
         self._finished.release()
 

@@ -60,7 +60,6 @@ def run_explain(options: argparse.Namespace) -> int:
 
 
 def needed_configuration(path: str | None) -> Configuration:
-    """Return a configuration that a command can't do without."""
     configuration = load_configuration(path) if path else active_configuration()
     if configuration.path is None:
         raise ConfigurationError(

@@ -60,7 +60,6 @@ def register_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def run_completion(options: argparse.Namespace) -> int:
-    """Write the code that the shell has to run."""
     say(_argcomplete().shellcode(["trimtab"], shell=options.shell))
     return 0
 
@@ -74,8 +73,6 @@ def complete(build: Callable[[Sequence[str]], argparse.ArgumentParser]) -> NoRet
 
 
 def complete_names(argument: argparse.Action, names: Callable[[], Sequence[str]]) -> None:
-    """Let an argument be completed from names."""
-
     def completer(**_: Any) -> Sequence[str]:
         return names()
 

@@ -50,7 +50,6 @@ def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """List the entries, and say where something is wrong."""
     registry = discover()
     entries = registry.of(options.kind) if options.kind else registry.entries
     if options.json:
@@ -196,7 +195,6 @@ def register_new(parser: argparse.ArgumentParser) -> None:
 
 
 def run_new(options: argparse.Namespace) -> int:
-    """Write the package, and say what to do next."""
     if len(options.name) > 60 or not _NAME.fullmatch(options.name):
         raise ConfigurationError(
             f"{sanitize(options.name, 80)!r} can't be the name of a plugin: use lower-case "

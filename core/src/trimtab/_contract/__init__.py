@@ -67,7 +67,6 @@ class BoundRun(Recorder):
 
     @property
     def tool_descriptions(self) -> Mapping[str, str]:
-        """What the agent's tools say of themselves, by name, as far as known."""
         raise NotImplementedError
 
 

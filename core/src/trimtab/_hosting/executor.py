@@ -367,7 +367,6 @@ def _is_async(handler: Any) -> bool:
 
 
 def _no_object(tool: Tool[Any, Any], given: object) -> str:
-    """Return what the model reads about arguments that are no JSON object."""
     problem = "not a JSON object"
     if isinstance(given, str):
         try:

@@ -159,8 +159,6 @@ _REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 @attrs.frozen
 class Headers:
-    """The fields of a METADATA or PKG-INFO file that matter here."""
-
     name: str
     version: str
     summary: str = ""

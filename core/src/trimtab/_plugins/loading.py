@@ -197,7 +197,6 @@ def _read(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> dict[s
 
 
 def needed_options(factory: Any) -> tuple[str, ...]:
-    """Return the options without which a provider can't be made."""
     parameters = _parameters(factory) or ()
     return tuple(p.name for p in parameters if p.kind in _NAMED and p.default is p.empty)
 

@@ -101,7 +101,6 @@ def _fields(factory: Any) -> Sequence[attrs.Attribute[Any]]:
 
 
 def _field(factory: Any, name: str) -> attrs.Attribute[Any] | None:
-    """Return the field of an attrs class that an argument sets."""
     return next((field for field in _fields(factory) if field.alias == name), None)
 
 

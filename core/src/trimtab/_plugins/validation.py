@@ -58,7 +58,6 @@ def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: b
 
 
 def check_synchronous(method: Callable[..., Any], name: str, who: str) -> None:
-    """Refuse a method that does not return its answer when it is called."""
     if inspect.iscoroutinefunction(method):
         raise ProviderInvalid(f"{name} of the {who} is async; write: def {name}(…): …")
     if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
@@ -92,7 +91,6 @@ class _Marked(NamedTuple):
 
 
 def marked_hooks(instance: object, who: str) -> Hooks:
-    """Return an object's ``@hookimpl`` methods by name of the hook, checked."""
     hooks: dict[str, Callable[[Any], Any]] = {}
     for marked in _marked(instance):
         if marked.hook not in _ALL_HOOKS and marked.options.get("optionalhook"):

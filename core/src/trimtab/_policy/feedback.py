@@ -24,8 +24,6 @@ class Mark:
 
 
 class FeedbackState:
-    """What the triggers of one run have seen."""
-
     def __init__(self) -> None:
         self.last: Feedback | None = None
         self.by_provider: dict[str, Feedback] = {}
@@ -114,7 +112,6 @@ class GateState:
         self.blocks += 1
 
     def user_spoke(self) -> None:
-        """Reset the counts: a new request of the user is a new piece of work."""
         self.blocks = 0
         self.stuck = 0
         self.progress = None

@@ -63,8 +63,6 @@ class Episode:
 
 
 class EpisodeBook:
-    """The open episodes of one run."""
-
     def __init__(self, episodes: Iterable[Episode] = ()) -> None:
         self.open: dict[str, Episode] = {episode.key: episode for episode in episodes}
 
@@ -80,7 +78,6 @@ class EpisodeBook:
         return {category: tuple(episodes) for category, episodes in groups.items()}
 
     def next_level(self, key: str) -> int:
-        """Return the level at which the next nudge would speak."""
         episode = self.open.get(key)
         return 1 if episode is None else min(episode.level + 1, MAX_LEVEL)
 
@@ -156,8 +153,6 @@ SILENT = Spoken()
 
 
 class GuidanceState:
-    """What the policy remembers of one run."""
-
     def __init__(self) -> None:
         self.episodes = EpisodeBook()
         self.spoken: dict[str, Spoken] = {}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def check_text(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
-    """Check that a field holds text and not blanks alone."""
     if not isinstance(value, str) or not value.strip():
         raise PromptError(f"{attribute.name} must be text, not {shown(value)}")
 
@@ -174,7 +173,6 @@ def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
 def enabled_sections(
     sections: Iterable[MarkdownSection[Any]], params: Parameters
 ) -> Iterator[tuple[MarkdownSection[Any], Any]]:
-    """Yield the sections that are to be rendered, each with its parameter object."""
     for section in sections:
         if section.enabled is False:
             continue

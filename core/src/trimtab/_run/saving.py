@@ -126,7 +126,6 @@ class SavedRun:
     def restored(
         self, *, lock: SessionLock | None = None, history: History | None = None
     ) -> RunState:
-        """Return the state, for a session with that lock and history."""
         state = RunState(self.run_id, self.prompt_name, self.agent_id, lock=lock, history=history)
         _put_back(self, state, "running", "feeds", "guidance", "feedback", "faults")
         for event in self.running:
@@ -165,7 +164,6 @@ def dump(
 
 
 def _object(fields: Mapping[str, str]) -> str:
-    """Return the object whose fields hold these JSON texts."""
     return "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in fields.items()) + "}"
 
 

@@ -17,7 +17,6 @@ M = TypeVar("M", bound=Enum)
 
 
 def as_text(name: str, value: object, *, needed: bool = False) -> str:
-    """Return `value`, which must be text; not empty if `needed`."""
     if not isinstance(value, str) or (needed and not value):
         raise SessionError(f"{name} must be text{' and not empty' * needed}, not {shown(value)}")
     return value
@@ -47,7 +46,6 @@ def as_flag(name: str, value: object) -> None:
 
 
 def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall, ...]:
-    """Return the calls of a response, with arguments that the caller can't change."""
     return tuple([as_recorded(call) for call in check_calls(values, name)])
 
 
@@ -68,7 +66,6 @@ def as_recorded(call: ToolCall) -> ToolCall:
 
 
 def as_seconds(name: str, value: object) -> float | None:
-    """Return a finite number of seconds from 0, or None."""
     return _seconds(f"{name} must be seconds, 0 or more", value, zero=True)
 
 

@@ -257,7 +257,6 @@ class Feeds:
 
     @property
     def attached(self) -> tuple[str, ...]:
-        """Names under which projections are fed, each after the one that it needs."""
         return tuple(self.feeds)
 
     @property

@@ -180,13 +180,11 @@ class Record:
                 self.lock.later(sink)
 
     def _attach(self, sink: Sink) -> None:
-        """Pass what is recorded from now on to `sink`."""
         with self.lock:
             self._sinks = (*self._sinks, sink)
             self._heed()
 
     def _detach(self, sink: Sink) -> None:
-        """Pass nothing more to `sink`."""
         with self.lock:
             self._sinks = tuple(known for known in self._sinks if known is not sink)
             self._heed()

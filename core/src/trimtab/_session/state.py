@@ -178,7 +178,6 @@ class RunState:
 
     @property
     def turn(self) -> int:
-        """Index of the open or last turn; −1 before the first."""
         return self.turns - 1
 
     def answered(self, provider: str, hook: str) -> None:
@@ -194,7 +193,6 @@ class RunState:
                 self.faults.pop(provider, None)
 
     def asked_for(self, call_id: str) -> ToolCall | None:
-        """Return the call `call_id` of the last response, or None."""
         calls = self.last_response.tool_calls if self.last_response else ()
         return next((call for call in calls if call.call_id == call_id), None)
 
@@ -212,7 +210,6 @@ class RunState:
             self.feeds.close_turn()
 
     def next_turn(self) -> int:
-        """Return the index of the turn that a call made now belongs to."""
         return self.turns if self.open_turn is None else self.open_turn
 
     def _enter(self, turn: int | None) -> None:

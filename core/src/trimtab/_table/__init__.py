@@ -71,8 +71,6 @@ class FeedbackEntry:
 
 @attrs.frozen(eq=False, repr=False)
 class CheckEntry:
-    """One completion checker."""
-
     source: Provenance
     timeout: float
     check: Callable[[TaskCompletionContext], TaskCompletionResult]

@@ -149,7 +149,6 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
 
 
 def compile_check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
-    """Compile one completion checker."""
     check = provider.hooks.get("check_completion") or provider.methods["check"]
     return CheckEntry(provider.source, config.timeout, _check(check))
 

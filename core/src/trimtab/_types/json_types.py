@@ -52,8 +52,6 @@ def is_list(value: Any) -> bool:
 
 @attrs.frozen
 class Anything:
-    """Any JSON value, which stays as it is."""
-
     words = "any value"
 
     def schema(self, _: Schema) -> Schema:
@@ -87,8 +85,6 @@ class Scalar:
 
 @attrs.frozen
 class Choice:
-    """One of some values."""
-
     members: tuple[tuple[Any, Any], ...]  # the JSON value of each, and what it becomes
 
     @property

@@ -93,7 +93,6 @@ def to_json(value: Any) -> Any:
 
 
 def _fields(value: Any) -> list[str] | None:
-    """Return the names of a record's fields; None for other values."""
     if isinstance(value, type):
         return None
     if attrs.has(type(value)):

@@ -53,12 +53,10 @@ def scenario(summary: str, *needs: str, name: str = "", **task: Any) -> Callable
 
 
 def calls(tool: str, *paths: str) -> Says:
-    """Return a response that calls a tool once for each path."""
     return Says(calls=tuple(Ask(tool, {"path": path}) for path in paths))
 
 
 def speaks(at: DecisionPoint, after: int = 0, **more: Any) -> Speaker:
-    """Return a provider that speaks at one point after so many calls."""
     return Speaker(
         text=MARK,
         decision_points=[at],
@@ -91,7 +89,6 @@ def stands(stage: Stage, at: int, way: Delivery, mark: str = MARK) -> None:
 
 
 def ended(stage: Stage, text: str = "End.") -> None:
-    """Check that the agent ended well."""
     assert not stage.refused, f"the service refused a request: {stage.refused}"
     assert stage.played.text.strip().endswith(text), f"it ended with {stage.played.text!r}"
     reasons = [closed.reason for closed in stage.session[RunClosed].all()]

@@ -26,7 +26,6 @@ class Reply:
 
 
 def reply_to(path: str, body: Json, text: str, calls: Calls, status: int) -> Reply:
-    """Return the response of a service."""
     refused = _out_of_place(body["messages"]) if path.endswith("/chat/completions") else ""
     if status or refused:
         return _error(path, status or 400, refused or "scripted")
