@@ -61,11 +61,8 @@ STILL_WRONG = {
     "r14-the-list-is-the-work-ru": "missed",
     # Each notice begins anew, whoever has written what it tells of.
     "r15-answers-its-own-mail-nl": "missed",
-    # The name of the tool that adds to a list sounds as if it listed.
-    "r15-nine-things-for-the-weekend-de": "false alarm",
-    # What one tool says of others, and one answer to a search in other words, could be told sooner.
+    # One answer to a search in other words could be told sooner.
     "r15-fetches-the-big-pages-anew-he": "late",
-    "r15-told-that-the-search-is-over-cs": "missed",
     # Half of the reads of a list may fail.
     "r15-every-reading-of-the-sheet-fails-es": "late",
     # What each notice is about begins anew, too; each sleeps before it looks.

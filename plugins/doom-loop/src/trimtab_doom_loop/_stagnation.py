@@ -164,6 +164,8 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
         return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
     if same_subject(calls):
         return _MORE_FOR_NUMBERS
+    if calls[-1].reads and attempts(calls) and not different_things(calls):
+        return _MORE_FOR_NOTHING  # one search in other words
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
 
 
@@ -221,22 +223,25 @@ def _complains(call: CallRecord) -> bool:
 
 
 def find_same_page(actions: Actions, times: int) -> Loop | None:
-    """Find one long answer to whatever is done with several tools: a page that doesn't change.
+    """Find one long answer to whatever is done with several tools: a page that doesn't change, or
+    a sentence that two readers of different things bring.
 
     Args:
         actions: the last actions.
-        times: repeats of an exact call that are a loop; thrice as many are needed here.
+        times: repeats of an exact call that are a loop; thrice as many are needed here, and one
+            more of readers.
     """
     kept = actions.kept
     last = kept[-1].calls[0]
-    if last.size < _SMALLEST or len(kept) < 3 * times or kept[-2].calls[0].size != last.size:
+    if last.size < _SMALLEST or len(kept) <= times or kept[-2].calls[0].size != last.size:
         return None
     if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
         return None
     latest_first = (action.calls[0] for action in reversed(kept))
     same = list(takewhile(lambda call: call.size == last.size and _shows(call, last), latest_first))
     tools = dict.fromkeys(call.tool for call in same)
-    if len(same) < 3 * times or len(tools) < times:
+    reads = len(tools) > 1 and all(call.reads for call in same)
+    if len(same) <= times if reads else len(same) < 3 * times or len(tools) < times:
         return None
     return loop_of(
         LoopKind.SAME_PAGE,

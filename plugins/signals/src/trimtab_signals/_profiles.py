@@ -163,6 +163,9 @@ def guess(name: str) -> ToolProfile:
         words = words[:-1]
     held = set(words)
     verb = next((word for word in words if word in READING or word in WRITING), "")
+    if verb in READING and verb != words[0]:  # a noun, as in "shopping list add"
+        rest = words[words.index(verb) + 1 :]
+        verb = next((word for word in rest if word in WRITING and word not in NOUNS), verb)
     if "replace" in held:
         verb = "replace"
     if held & _PLANS and verb not in READING:
