@@ -212,7 +212,11 @@ class MessageHandler(ABC):
             return None
 
     def retry_delay(self, deliveries: int) -> float:
-        """Return the seconds until a message that failed is ready again."""
+        """Return the seconds until a message that failed is ready again.
+
+        Args:
+            deliveries: how often it was delivered.
+        """
         return min(self.config.retry_delay * deliveries, self.config.longest_retry_delay)
 
     def _bury(
