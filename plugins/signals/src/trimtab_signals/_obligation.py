@@ -375,8 +375,8 @@ def waits_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequen
     """Tell whether an agent that has done a part ends with a condition that its user has set.
 
     "Upload the first ten and wait until I have checked them", "They are there. Waiting for your
-    check." The condition is no task: it stands behind the first clause of the message, and no step
-    is called so. What both forbid holds while the work goes on.
+    check." The condition is no task: it stands behind the clause that first names a step, and no
+    step is called so. What both forbid holds while the work goes on.
 
     Args:
         message: the user's last message.
@@ -394,7 +394,9 @@ def waits_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequen
         for clause in CLAUSE.split(sentence)
     ]
     said, titles = _stems(last), _plain(" ".join([*done, *left]))
-    conditions = (one for one in clauses[1:] if not (denies(one) and denies(last)))
+    steps = topics_in(" ".join([*done, *left]))
+    task = next((n for n, one in enumerate(clauses) if steps & topics_in(one)), len(clauses))
+    conditions = (one for one in clauses[task + 1 :] if not (denies(one) and denies(last)))
     shared = _stems(" ".join(conditions)) & said
     return any(stem[:_SIZE] not in titles for stem in shared)
 
@@ -415,8 +417,9 @@ def is_called_off(message: str, reply: str, *, done: Sequence[str], left: Sequen
     if goes_on(message) or goes_on(reply):
         return False
     bans = " ".join(clause for clause in CLAUSE.split(message) if denies(clause))
-    steps = topics_in(" ".join(left))
-    if bans and (denies(said[-1]) or (steps & topics_in(bans) and steps & topics_in(said[-1]))):
+    both = [topics_in(bans), topics_in(said[-1])]
+    forbidden = any(all(topics_in(step) & one for one in both) for step in left)
+    if bans and (denies(said[-1]) or forbidden):
         return True
     if not done:
         return False
