@@ -194,6 +194,13 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         ("book(a='x')", "SyntaxError: invalid character '\u2013' (U+2013)", ""),
         ("book(a='x')", '{"статус":"очередь","осталось_сек":50}', "wait 50 seconds"),
         ("book(a='x')", "Printing in progress (page 3 of 8)", "come back"),
+        ("book(nr='AT1234567')", "A szám pontosan 7 számjegy", "with nr='1234567'"),
+        ("book(a='2026-03-01',b='2026-03-20')", '{"опис":"не більше 5 днів"}', "b='2026-03-05'"),
+        ("book(a='2026-03-01',b='2026-03-04')", '{"опис":"не більше 5 днів"}', ""),
+        ("book(nm='595 nm',p='E')", "'595 nm': use one of 405, 450, 595", "with nm='595'"),
+        ("book(city='Tromso')", "Ingen «Tromso». Mente du «Tromsø»?", "with city='Tromsø'"),
+        ("book(city='Tromso')", "Ingen treff på «Tromso».", ""),
+        ("book(show='S')", "Lipsește parametrul «seat» (valori: A, B, C).", "Add seat"),
         # what may be given instead: elements, lines, bars, braces, the one argument in words
         ("book(rank='top')", '<e field="rank"><o>low</o><o>high</o></e>', "rank='low' or 'high'"),
         ("book(meal='vegan')", "Ej: vegan\nFinns:\n- VGML\n- AVML", "meal='VGML' or 'AVML'"),

@@ -271,6 +271,9 @@ def meant(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
 
 def choice_of(key: str, values: list[str], arguments: Mapping[str, str]) -> Change:
     """Return one of several values for an argument, what is like the given one first."""
+    inside = [value for value in values if len(value) > 1 and stands(value, arguments[key])]
+    if len(inside) == 1:
+        return instead(key, inside[0], arguments)
     values = sorted(values, key=lambda value: -_likeness(value, arguments[key]))
     shown = [f"'{value}'" for value in values]
     return Change(f"with {key}={', '.join(shown[:-1])} or {shown[-1]}", f"{key}='{arguments[key]}'")

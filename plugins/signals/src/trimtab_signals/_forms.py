@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
 
 from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
@@ -96,8 +97,8 @@ _MISSES = LazyPattern(
     r"(?i:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
     r"|puuttuu|mangler|brak\w{0,9}|chybí|hiányz\w{1,9}|eksik|ontbre\w{1,9}|отсутств\w{1,9}|缺\w{0,3}"
     r"|欠\w{0,4}|누락\w{0,3}|thiếu|kurang|λείπ\w{0,6}|חסר\w{0,2}|відсутн\w{1,9}|lipse\w{1,9})"
-    r"[^\n:\uff1a]{0,30}[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
-    r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])"
+    r"[^\n:\uff1a]{0,30}?(?:[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
+    r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])|[\u201e\u201c\u00ab]([a-z_][\w-]{1,30})[\u201d\u201c\u00bb])"
 )
 """The word for what lacks, in the languages that answers are seen in, before a name that ends the
 line; without the word a line may end with any word after a colon."""
@@ -106,7 +107,7 @@ _ALPHABET = LazyPattern(r"[\u0370-\u1fff\u2e80-\ufeff]")
 _NO_FIELDS = frozenset(
     {"denied", "error", "failed", "false", "invalid", "none", "null", "rejected"}
 )
-_TOKEN = LazyPattern(r"[^\s\"'`<>()\[\]{}=]{3,60}")
+_TOKEN = LazyPattern(r"[^\s\"'`<>()\[\]{}=\u00ab\u00bb\u201c-\u201e\u300c\u300d?!]{3,60}")
 _MARK = LazyPattern(r"[\W_]")
 _BEGIN = frozenset({"after", "begin", "depart", "first", "from", "low", "min", "since", "start"})
 _END = frozenset({"before", "end", "high", "last", "max", "return", "stop", "to", "until"})
@@ -130,7 +131,7 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
     for made in (
         *((_respelt,) if failed else ()),
         *_MAKERS,
-        *((_sampled, _foreign) if failed else ()),
+        *((_digits, _days, _sampled, _foreign) if failed else ()),
         less,
     ):
         change = shown(made(text, key, arguments), given)
@@ -146,17 +147,47 @@ def _respelt(text: str, _: str, arguments: _Arguments) -> Change | None:
         core = _MARK.sub("", value).lower()
         for found in _TOKEN.finditer(text if len(core) > 2 else ""):
             token = found[0].rstrip(".,:;")
-            if token.lower() != value.lower() and _MARK.sub("", token).lower() == core:
+            is_like = stands(value, text) and _is_like(token, value)
+            if token.lower() != value.lower() and (_MARK.sub("", token).lower() == core or is_like):
                 return instead(key, token, arguments)
     return None
+
+
+def _is_like(one: str, other: str) -> bool:
+    """Return whether two words differ by a few letters, of which none is a digit."""
+    if not (len(one) > 4 and one.isalpha() and other.isalpha() and one[0] == other[0]):
+        return False
+    return len(one) == len(other) and 3 * sum(map(str.__ne__, one, other)) <= len(one)
+
+
+def _digits(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the digits of a value, if an answer says how many there are of them."""
+    told = set(_numbers(text))
+    for key, value in arguments.items():
+        digits = "".join(filter(str.isdigit, value))
+        is_mixed = 4 < len(digits) < len(value) <= 2 * len(digits) and not read_date(value)
+        if is_mixed and told == {len(digits)}:
+            return instead(key, digits, arguments)
+    return None
+
+
+def _days(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the last day of a stretch, if an answer says how many days it may have."""
+    days = {key: date(*found) for key, value in arguments.items() if (found := read_date(value))}
+    told = [number for number in _numbers(text) if number not in _STATUSES]
+    if len(days) != 2 or len(told) != 1 or not 1 < told[0] < 400:
+        return None
+    first, last = sorted(days, key=lambda key: days[key])
+    end = days[first] + timedelta(told[0] - 1)
+    is_iso = arguments[first] == days[first].isoformat()
+    return instead(last, end.isoformat(), arguments) if is_iso and end < days[last] else None
 
 
 def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return a field that an object in JSON names, and that the call lacks."""
     found = _NAMED_FIELD.search(text) or _BELOW_ERRORS.search(text) or _MISSES.search(text)
-    if found is None or found[1] in arguments:
-        return None
-    return Change(found[1], lacks=True)
+    name = next(filter(None, found.groups()), "") if found is not None else ""
+    return Change(name, lacks=True) if name and name not in arguments else None
 
 
 def _foreign(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -300,16 +331,16 @@ def _kin(name: str, arguments: _Arguments) -> str:
 
 def _dated(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return a date that was given, written as the answer writes one."""
-    days = [day[0] for day in _DAY.findall(text) if day[0] not in arguments.values()]
+    days = [found[0] for found in _DAY.findall(text) if found[0] not in arguments.values()]
     if not days:
         return None
     year_first, mark = days[0][:4].isdigit(), days[0][4 if days[0][:4].isdigit() else -5]
     for key, value in arguments.items():
-        date = read_date(value)
-        if date is None or not (stands(key, text) or stands(value, text)):
+        day = read_date(value)
+        if day is None or not (stands(key, text) or stands(value, text)):
             continue
         form = f"YYYY{mark}MM{mark}DD" if year_first else f"DD{mark}MM{mark}YYYY"
-        written = as_date(form, date)
+        written = as_date(form, day)
         month_first = not year_first and int(days[0].split(mark)[1]) > 12
         return None if written == value or month_first else instead(key, written, arguments)
     return None
