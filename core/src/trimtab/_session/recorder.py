@@ -169,7 +169,7 @@ class Recorder:
         with self.session.lock.guard:
             turn = self.state.turns
             response = (turn, text, reasoning, calls, usage, stop_reason, model, provider, started)
-            self._record(_unchecked(ModelResponded), at, *response)
+            self._record(_unchecked(ModelResponded), at, response)
         if turn % LOOKS_EVERY == 0:
             self._look_after()
         return turn
@@ -204,7 +204,7 @@ class Recorder:
             at = as_time(at)
         with self.session.lock.guard:
             turn = self.state.next_turn()
-            self._record(_unchecked(ToolStarted), at, tool, params, call_id, turn, caller)
+            self._record(_unchecked(ToolStarted), at, (tool, params, call_id, turn, caller))
 
     def tool_finished(
         self,
@@ -261,15 +261,17 @@ class Recorder:
         state = self.state
         with self.session.lock.guard:
             if running := state.running.get(call_id):
-                tool, params, turn, caller, started, duration = self._begun(running[0], duration)
+                start = running[0]
+                tool, params, turn, caller = start.tool, start.params, start.turn, start.caller
+                started = start.at
+                if duration is None and start.elapsed is not None:
+                    duration = self._monotonic() - self._opened - start.elapsed
             else:
                 tool, params = self._asked_for(call_id, tool, params)
                 turn, started = state.next_turn(), None
-            asked, known = (tool, params, result, call_id, turn), (outcome, evidence, error)
-            make = _unchecked(ToolInvoked)
-            event: ToolInvoked = self._record(
-                make, at, *asked, *known, started, duration, caller, poll
-            )
+            asked = tool, params, result, call_id, turn, outcome, evidence, error
+            fields = *asked, started, duration, caller, poll
+            event: ToolInvoked = self._record(_unchecked(ToolInvoked), at, fields)
             calls = state.calls
         if state.feeds.shared:
             self._share()
@@ -282,14 +284,6 @@ class Recorder:
 
     def _share(self) -> None:
         """Called outside the lock after an ended call if providers share a projection."""
-
-    def _begun(
-        self, start: ToolStarted, duration: float | None
-    ) -> tuple[str, Any, int | None, CallOrigin, datetime | None, float | None]:
-        """Return what the start of a call says of its end, and how long it took."""
-        if duration is None and start.elapsed is not None:
-            duration = self.active_seconds - start.elapsed
-        return start.tool, start.params, start.turn, start.caller, start.at, duration
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""
@@ -326,7 +320,9 @@ class Recorder:
                 lambda *common: kind(**fields, **dict(zip(_COMMON, common, strict=True))), at
             )
 
-    def _record(self, make: Callable[..., E], at: datetime | None, *fields: Any) -> E:
+    def _record(
+        self, make: Callable[..., E], at: datetime | None, fields: tuple[Any, ...] = ()
+    ) -> E:
         """Make an event, and put it into session and run; call it while holding the lock."""
         elapsed = self._monotonic() - self._opened
         event = make(*self._identity, at or self._now(), elapsed, *fields)

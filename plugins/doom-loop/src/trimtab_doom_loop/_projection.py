@@ -176,7 +176,7 @@ class LoopProjection(CallProjection):
         self.quiet = False
 
     def _found_in_news(self, action: Action, *, same_tool: bool) -> Loop | None:
-        if self._limits.only_equal:
+        if self._limits.similarity >= 1:
             return None
         found = find_without_effect(self._actions, action, self._limits.times)
         if found is None and same_tool:

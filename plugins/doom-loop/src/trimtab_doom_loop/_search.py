@@ -31,7 +31,7 @@ _KEEP = 64
 
 
 class Limits(NamedTuple):
-    """The detector's options."""
+    """The detector's options: with a similarity of 1, no other arguments count as repeats."""
 
     similarity: float
     longest: int
@@ -41,11 +41,6 @@ class Limits(NamedTuple):
     def kept(self) -> int:
         """How many of the last actions are kept."""
         return max(_KEEP, 3 * self.longest * self.times)
-
-    @property
-    def only_equal(self) -> bool:
-        """Whether calls with other arguments never count as repeats."""
-        return self.similarity >= 1.0
 
 
 def find_loop(
@@ -61,15 +56,15 @@ def find_loop(
         streak: how many actions in a row brought the same answers.
         stale: how many actions in a row repeated a call and brought the same.
     """
-    times = limits.times
+    similarity, longest, times = limits
     if len(action.calls) >= times:
         found = find_duplicates(action, times)
         if found is not None:
             return found
-    found = _find_repeats(actions, action, limits.longest, repeats)
+    found = _find_repeats(actions, action, longest, repeats)
     if found is None and action.excused:
         return None  # it looks for what may change, whatever else its answers are like
-    if limits.only_equal:
+    if similarity >= 1:
         return found or find_known(actions, stale, repeats)
     return (
         found
@@ -79,7 +74,7 @@ def find_loop(
         or find_told_again(actions, times)
         or find_renamed(actions, times)
         or find_asked_in_other_words(actions, times)
-        or find_done_again(actions, repeats, limits.longest)
+        or find_done_again(actions, repeats, longest)
         or find_judged_again(actions, times)
         or find_own_echo(actions, times)
     )

@@ -65,25 +65,27 @@ class CallRecord:
         fingerprint: of tool and arguments; equal for calls that mean the same.
         params_text: the canonical arguments, at most 512 characters, for comparing by likeness.
         output_hash: fingerprint of the output as it came.
+        output: at most 200 characters of it, raw, so escape them before quoting: the key line of a
+            failure, else head and tail.
     """
 
     tool: str
-    failed: bool
-    outcome: Outcome
-    caller: CallOrigin
-    turn: int | None
-    waits: bool
-    started: float | None
-    ended: float | None
     profile: ToolProfile
-    command: str | None
-    size: int
     fingerprint: str
-    params_text: str
     output_hash: str
+    output: str
     _text: str | None = None
     _params: Any = None
-    _output: str | None = None
+    failed: bool = False
+    outcome: Outcome = Outcome.OK
+    caller: CallOrigin = CallOrigin.MODEL
+    turn: int | None = None
+    waits: bool = False
+    started: float | None = None
+    ended: float | None = None
+    command: str | None = None
+    size: int = 0
+    params_text: str = ""
     signature: str = ""
     bare_signature: str = ""
     excuse: str | None = None
@@ -95,20 +97,6 @@ class CallRecord:
     _pieces: Pieces | None = None
     _words: frozenset[str] | None = None
     _lines: str | None = attrs.field(default=None, init=False)
-
-    @property
-    def output(self) -> str:
-        """At most 200 characters of the output, raw, so escape them before quoting.
-
-        They are the key line of a failure, else head and tail.
-        """
-        value = self._output
-        if value is None:
-            value = self._text or ""
-            if len(value) > _OUTPUT_KEPT:
-                value = bounded(value, _OUTPUT_KEPT // 2)
-            self._output = value
-        return value
 
     @property
     def whole(self) -> str:
@@ -152,12 +140,8 @@ class CallRecord:
         """
         if self._text is None or other._text is None:
             return True
-        words, known = self._words, other._words
-        if words is None:
-            words = self._look_at_words()
-        if known is None:
-            known = other._look_at_words()
-        new = words - known
+        words = self._words or self._look_at_words()
+        new = words - (other._words or other._look_at_words())
         most = len(words)
         if 4 * len(new) < most:
             return True
@@ -219,7 +203,7 @@ class CallRecord:
 
     def drop_text(self) -> None:
         """Drop the text of the output; what comparisons need stays."""
-        _ = self.output_fingerprint, self.shape, self.pieces, self.output
+        _ = self.output_fingerprint, self.shape, self.pieces
         self._text = self._params = self._lines = None
 
     def state(self) -> SavedCall:
@@ -322,41 +306,29 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
     if not text and event.error:
         text = without_frame(event.error, event.tool, command)
-    ended, duration = event.elapsed, event.duration
     size = len(text)
-    is_long = size > 2 * EDGE
     signature = bare_signature = ""
-    output = None
+    shown = text
     has_failed = failed(event, text, holders, profile, command)
     if has_failed:
-        signature, bare_signature, output = _complaint(text, holders, [params, event.tool])
-    elif is_long or type(result) is not str:
+        signature, bare_signature, shown = _complaint(text, holders, [params, event.tool])
+    elif size > 2 * EDGE or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:
             shown = event.result  # an object in JSON, as it was written
-        output = bounded(shown, _OUTPUT_KEPT // 2)
     asked = canonical_params(params, profile)
-    return CallRecord(
-        tool=event.tool,
-        failed=has_failed,
-        outcome=event.outcome,
-        caller=event.caller,
-        turn=event.turn,
-        waits=profile.polls(params) if event.poll is None else event.poll,
-        started=ended if ended is None or duration is None else ended - duration,
-        ended=ended,
-        profile=profile,
-        command=command if command is None else command[:_PARAMS_KEPT],
-        size=size,
-        fingerprint=digest(f"{event.tool}\n{asked}"),
-        params_text=asked[:_PARAMS_KEPT],
-        output_hash=digest(text),
-        text=bounded(text) if is_long else text,
-        params=params,
-        output=output,
-        signature=signature,
-        bare_signature=bare_signature,
-    )
+    asked_hash, output = digest(f"{event.tool}\n{asked}"), bounded(shown, _OUTPUT_KEPT // 2)
+    # What a class takes by name becomes a dict first: for all of these twice as long as this.
+    call = CallRecord(event.tool, profile, asked_hash, digest(text), output, bounded(text), params)
+    call.failed, call.signature, call.bare_signature = has_failed, signature, bare_signature
+    call.outcome, call.caller, call.turn = event.outcome, event.caller, event.turn
+    call.ended = ended = event.elapsed
+    if ended is not None and event.duration is not None:
+        call.started = ended - event.duration
+    call.waits = profile.polls(params) if event.poll is None else event.poll
+    call.command = command if command is None else command[:_PARAMS_KEPT]
+    call.size, call.params_text = size, asked[:_PARAMS_KEPT]
+    return call
 
 
 def describe_call(call: CallRecord, limit: int = _LONGEST_CALL) -> str:
