@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -49,24 +50,23 @@ def load_all() -> None:
                     continue
 
 
-def sources() -> str:
-    return "".join(
-        path.read_text()
-        for pattern in ("core/src", "plugins/*/src")
-        for folder in ROOT.glob(pattern)
-        for path in folder.rglob("*.py")
-    )
+def methods_called(module: ModuleType) -> dict[str, set[str]]:
+    """The methods that the source of a module calls, by the name that it gives to the object."""
+    called: dict[str, set[str]] = {}
+    for name, method in re.findall(
+        r"\b([A-Z_]\w*)\.(\w+)\b", Path(str(module.__file__)).read_text()
+    ):
+        called.setdefault(name, set()).add(method)
+    return called
 
 
 def expressions() -> dict[re.Pattern[str], set[str]]:
     """All expressions for text that are values of modules, with the methods that are called."""
     load_all()
     wanted = tuple(packages())
-    called: dict[str, set[str]] = {}
-    for name, method in re.findall(r"\b([A-Z_]\w*)\.(\w+)\b", sources()):
-        called.setdefault(name, set()).add(method)
     found: dict[re.Pattern[str], set[str]] = {}
     for module in [sys.modules[name] for name in list(sys.modules) if name.split(".")[0] in wanted]:
+        called = methods_called(module)
         for name, value in list(vars(module).items()):
             pattern = value
             if isinstance(value, LazyPattern):
