@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -425,14 +426,21 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
     assert ("plan-drift" in said.get("plan+drift", "")) == (kind == "ticked")
 
 
-def test_the_rows_of_the_sixth_pass_are_judged_at_the_first_word() -> None:
-    by_id = {m.id: m for m in moments.read(RESULTS.parent / "moments_sixth.jsonl")}
-    rows = next_call.read(RESULTS / "calls_sixth.jsonl")
-    assert {row["moment"] for row in rows if row["arm"] == "none"} == set(by_id)
+@pytest.mark.parametrize("number", ["sixth", "seventh"])
+def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str) -> None:
+    by_id = {m.id: m for m in moments.read(RESULTS.parent / f"moments_{number}.jsonl")}
+    rows = next_call.read(RESULTS / f"calls_{number}.jsonl")
+    assert {row["moment"] for row in rows} == set(by_id)
     for row in rows:
         at = by_id[row["moment"]]
         judged = judge(attrs.evolve(at, steps=at.steps[: row.get("n")]), Call(*row["call"]))
         assert (judged.progress, judged.harmful) == (row["progress"], row["harmful"])
+
+
+def test_the_texts_of_the_seventh_pass_are_those_of_its_plan() -> None:
+    plan = (RESULTS.parent / "PLAN.md").read_text(encoding="utf-8")
+    for path in (RESULTS / "texts_seventh.json", RESULTS.parent / "moments_seventh.jsonl"):
+        assert hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest() in plan
 
 
 def test_each_of_the_other_providers_speaks_at_its_moments() -> None:
