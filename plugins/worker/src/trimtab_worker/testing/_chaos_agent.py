@@ -99,8 +99,8 @@ class Effects:
             db.execute("begin immediate")
             db.execute("insert into asked values(?, ?)", facts)
             db.execute("insert or ignore into newest values(?, ?)", facts)
-            update = "update newest set number = max(number, ?2) where message = ?1"
-            (newest,) = db.execute(f"{update} returning number", facts).fetchone()
+            update = "update newest set number = max(number, ?) where message = ?"
+            (newest,) = db.execute(f"{update} returning number", facts[::-1]).fetchone()
             made = db.execute("select 1 from made where message = ?", facts[:1]).fetchone()
             if newest > attempt.number or made:
                 return False
