@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -102,9 +102,16 @@ def trimtab(*arguments, text=None):
     return subprocess.run(command, capture_output=True, text=True, input=text, timeout=60)
 
 
+@contextmanager
 def start(*arguments):
+    """Start a worker; end it where the test fails, which nobody else does."""
     command = [sys.executable, "-m", "trimtab", "worker", *arguments]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as worker:
+        try:
+            yield worker
+        except BaseException:
+            worker.kill()
+            raise
 
 
 def read_until(stream, wanted):
@@ -285,6 +292,27 @@ def test_a_second_signal_gives_the_message_back(mailbox):
     assert "message 1 given back unfinished" in rest
     assert "0 abandoned, 1 returned" in rest
     assert mailbox.stats().waiting == 1
+
+
+def test_a_signal_within_the_call_that_stops_a_loop_stops_it_too(folder):
+    """The handler of a second signal runs wherever the first one's is: in a locked event, too."""
+    code = (
+        "import signal, sys\n"
+        "from trimtab_worker._setup import make_loop\n"
+        f"loop = make_loop('agents_of_tests:loop', {URL!r}, print)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: loop.stop(drain=0.0))\n"
+        "def interrupt(frame, event, _):\n"
+        "    if event == 'call' and frame.f_code.co_name == 'notify_all':\n"
+        "        sys.setprofile(None)\n"
+        "        signal.raise_signal(signal.SIGTERM)\n"
+        "sys.setprofile(interrupt)\n"
+        "loop.stop()\n"
+        "print('interrupted' if sys.getprofile() is None else 'not', loop.run().received)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.stdout == "interrupted 0\n", ended.stderr
 
 
 def test_a_message_is_given_back_when_the_time_to_drain_is_over(mailbox):
@@ -497,8 +525,9 @@ def test_messages_are_shown_and_purged(mailbox):
 
 
 def test_probes_of_several_workers_are_answered_by_their_parent(mailbox):
-    worker = start("agents_of_tests:setup", "--mailbox", URL, "--workers", "2", "--health", "0")
-    try:
+    with start(
+        "agents_of_tests:setup", "--mailbox", URL, "--workers", "2", "--health", "0"
+    ) as worker:
         line = read_until(worker.stderr, "probes are answered on port")[-1]
         port = line.split("port ")[1].split(":")[0]
         until = time.monotonic() + 30
@@ -509,7 +538,6 @@ def test_probes_of_several_workers_are_answered_by_their_parent(mailbox):
                 break
             assert time.monotonic() < until
             time.sleep(0.1)
-    finally:
         worker.terminate()
         worker.communicate(timeout=30)
     assert worker.returncode == 0

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
-from threading import Event, Thread
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from trimtab import TrimtabError
@@ -241,14 +242,14 @@ def _run_program(
 def _serve(server: Any, options: argparse.Namespace) -> int:
     import signal
 
-    stopped = Event()
+    stopped: SimpleQueue[None] = SimpleQueue()  # unlike an event, it holds no lock of Python's
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, lambda *_: stopped.put(None))
     with server:
         sys.stdout.write(f"{server.base_url}\n")
         sys.stdout.flush()
         _settle(server)
-        stopped.wait()
+        stopped.get()
     if not options.quiet:
         sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
         sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")

@@ -60,6 +60,7 @@ class Loop(MessageHandler):
         self.requests = requests
         self._end = end
         self._stopping = threading.Event()
+        self._asked = False
         self._drain = config.drain_timeout
         self._left: int | None = None
         self._threads: list[threading.Thread] = []
@@ -106,6 +107,7 @@ class Loop(MessageHandler):
             stopping.set()
             self._threads = []
             self._stopping, self._drain = threading.Event(), self.config.drain_timeout
+            self._asked = False
             if watchdog is not None:
                 watchdog.stop()
         return self._summary
@@ -122,7 +124,11 @@ class Loop(MessageHandler):
         """
         if drain is not None:
             self._drain = drain
-        self._stopping.set()
+        # A second signal may interrupt the first one's call here: an event can't be set within
+        # its own `set`, which holds a lock.
+        if not self._asked:
+            self._asked = True
+            self._stopping.set()
 
     def _watchdog(self) -> Watchdog | None:
         threshold = self.config.watchdog_threshold

@@ -83,7 +83,8 @@ class Supervisor:
 
     def _signalled(self, *_: Any) -> None:
         self._signals += 1
-        self._stop.set()
+        if self._signals == 1:  # a second one may come within the first one's `set`, which locks
+            self._stop.set()
 
     def health(self) -> Health:
         """Return the health of the workers: as good as the worst of them."""
