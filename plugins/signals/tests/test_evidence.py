@@ -96,6 +96,25 @@ def test_a_number_is_news_unless_its_label_is_of_a_clock():
     assert not pair("queue: 20", "queue: 95", seconds=30)
 
 
+def test_the_next_number_of_a_long_series_is_no_news_in_a_complaint():
+    def said(number, outcome):
+        return (
+            "send",
+            {"id": 7},
+            f'<answer nr="{number}"><status>odrzucono</status></answer>',
+            outcome,
+        )
+
+    for second, outcome, same in [
+        (88_124, Outcome.ERROR, True),
+        (88_124, Outcome.OK, False),
+        (97_000, Outcome.ERROR, False),
+        (88_020, Outcome.ERROR, False),
+    ]:
+        earlier, later = records(said(88_121, outcome), said(second, outcome))
+        assert later.same_output(earlier) is same, (second, outcome)
+
+
 def test_another_name_is_news_to_a_reader_alone():
     assert not pair("shop-neat-cloud is up", "shop-calm-reef is up", tool="list_shops")
     assert pair("shop-neat-cloud is up", "shop-calm-reef is up", tool="launch")

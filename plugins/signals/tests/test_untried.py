@@ -204,6 +204,28 @@ def test_a_tool_that_changes_something_is_proposed_only_if_the_answer_names_it(a
     assert untried(tools, "probe", {}, "call check_out first")[0] == "check_out"
 
 
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("disable_rotor_check", "Switch off the check of the rotor for all later runs."),
+        ("skip_check", "Skips the check."),
+        ("mute_scan", "Turn the scan of a gate off."),
+        ("wipe_view", "Erase the view of a user."),
+    ],
+)
+def test_a_verb_at_the_end_of_a_name_is_a_thing_unless_the_description_begins_with_it(
+    name, description
+):
+    told = {name: description}
+    answer = f"unknown {name.split('_')[-1]} of the rotor"
+    assert untried(("probe", name), "probe", {"rotor": 1}, answer, told) == ()
+
+
+def test_a_verb_at_the_end_of_a_name_counts_where_the_description_begins_with_it():
+    told = {"file_read": "Safely read a file."}
+    assert untried(["edit", *told], "edit", {"path": "a"}, "no such file", told) == ("file_read",)
+
+
 def test_a_tool_for_the_users_requests_is_not_proposed():
     told = {"list_goals": "Lists goals. Use this only when the user asks for it."}
     assert untried(("probe", "list_goals"), "probe", {}, "error", told) == ()

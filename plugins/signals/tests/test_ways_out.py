@@ -352,3 +352,24 @@ def test_reading_a_long_answer_takes_linear_time(unit):
     asked_by(unit * (1_000_000 // len(unit)), given=f"f({unit * 10}='{unit * 100}')")
 
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "concerns"),
+    [
+        ("issue(plate='GX-482-B',address='Lindelaan 9')", False),
+        ("issue(plate='GX-482-B',address='Lindelaan 9',number=3)", True),
+        ("issue(plates=['GX-482-B','KL-11'])", True),
+    ],
+)
+def test_a_bound_is_one_of_the_arguments_only_if_they_count_something(given, concerns):
+    answer = '{"status":"geweigerd","reden":"MAX_PER_ADRES","maximum":2}'
+    asked = asked_by(answer, given=given, failed=True)
+    assert (asked is not None and asked.way == WayOut.ARGUMENTS) is concerns
+
+
+def test_a_bound_of_characters_is_one_of_a_text_that_is_longer():
+    answer = "text refused: max 40"
+    assert asked_by(answer, given="note(text='short')", failed=True) is None
+    asked = asked_by(answer, given=f"note(text='{'long ' * 10}')", failed=True)
+    assert asked is not None and asked.way == WayOut.ARGUMENTS

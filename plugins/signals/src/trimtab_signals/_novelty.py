@@ -75,6 +75,9 @@ _SCORES = frozenset(
 )  # fmt: skip
 _RESULTS = frozenset({"failed", "left", "passed", "remaining"})
 """What tests and queues count: one more or one less is the result of the work."""
+_SERIES = 1_000
+"""A number that grows by less than so small a part of it is the next of a long series, such as that
+of cases or requests, which grows with what others do."""
 _WORK = frozenset(
     {
         "chapter", "completed", "count", "done", "files", "items", "level", "line", "lines", "page",
@@ -272,7 +275,8 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
         return False
     if label & CLOCKS:
         return True
-    return complains and bool(label) and float(b.value) - float(a.value) == 1
+    grown = float(b.value) - float(a.value)
+    return complains and bool(label) and (grown == 1 or 0 < grown < float(a.value) / _SERIES)
 
 
 def pieces_of(text: str, params: Any) -> Pieces:

@@ -33,6 +33,7 @@ from trimtab_signals._profiles import (
     TIES,
     WRITING,
     ToolProfiles,
+    guess,
     name_words,
 )
 from trimtab_signals._records import CallRecord, describe_call
@@ -104,6 +105,10 @@ _TAKING = frozenset(
     {"cancel", "clear", "close", "delete", "destroy", "drop", "purge", "remove", "reset", "stop"}
 )
 """Verbs of tools that take something away: such a step is proposed by its whole name alone."""
+_LEADS = 2
+"""Words of a description among which a verb at the end of a name stands if it is one: "file_read",
+"Safely read a file"; `disable_check` switches a check off."""
+_NO_THINGS = frozenset({"fetch", "find", "get", "retrieve"})
 _LEAST_VERB = 4
 """Letters of a verb that is looked for inside of a word: "claim" in "claimed"."""
 _MISSING = LazyPattern(
@@ -165,9 +170,10 @@ class _Words:
 
 @lru_cache(maxsize=512)
 def _words(name: str, description: str, common: frozenset[str]) -> _Words:
-    words = [word for word in name_words(name) if word not in common] or name_words(name)
+    full = name_words(name)
+    words = [word for word in full if word not in common] or full
     told = name_words(description)
-    verb = _verb(words, told)
+    verb = full[0] if full and full[0] in _READS & common else _verb(words, told)
     nouns = [_stem(word) for word in words if word != verb]
     gives_ids = _GIVES_IDS.search(description) is not None
     phrase = " ".join(nouns) if len(nouns) > 1 else ""
@@ -181,8 +187,8 @@ def _verb(words: Sequence[str], told: Sequence[str]) -> str:
         return "".join(words)  # checks a guest out, and looks at nothing
     if found == "recall" and told and told[0] not in _READS | _RECALLING:
         return told[0]  # takes a loan or a product back, and remembers nothing
-    thing = bool(words) and found == words[-1]
-    if found and not (thing and told and told[0] in _READS):
+    thing = bool(words) and found == words[-1] and found not in _NO_THINGS
+    if found and not (thing and told and (told[0] in _READS or found not in told[:_LEADS])):
         return found
     if told:
         return told[0]
@@ -516,9 +522,10 @@ def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
 
 
 def _looks(name: str, words: _Words, profiles: ToolProfiles) -> bool:
-    """Return whether a tool is known to change nothing."""
+    """Return whether a tool is known to change nothing, from its words or by declaration."""
     profile = profiles.of(name)
-    return not profile.polling and (words.reads or profile.read_only is True)
+    declared = profile.read_only is True and profile is not guess(name)
+    return not profile.polling and (words.reads or declared)
 
 
 def _on_request(name: str, told: Mapping[str, str]) -> bool:

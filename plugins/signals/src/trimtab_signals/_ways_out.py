@@ -86,6 +86,10 @@ _MINUTES = LazyPattern(
 _TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|\bafter\b|elapsed|expire|took\b")
 """Beside a span of time it says how long something lasted, and not when to come back."""
 _NUMBERS = LazyPattern(r"\d+")
+_TOO_LARGE = "413"
+_COUNTED = LazyPattern(r"[-+]?\d|\[")
+_LEAST_TEXT = 10
+"""Characters: the least bound of a text; smaller ones count things."""
 _MINUTE_WORDS = frozenset({"min", "mins", "minute", "minutes"})
 _SECONDS_A_MINUTE = 60.0
 """By definition."""
@@ -249,7 +253,7 @@ def asked_by(
         ways = _WAYS_OF_COMMANDS if command else _WAYS
     for way, pattern in ways:
         found = None if failed and way is WayOut.PAGE else pattern.search(text)
-        if found is not None:
+        if found is not None and (way is not WayOut.ARGUMENTS or _concerns(found, given)):
             return _asked(way, text, found, "" if command else given, failed=failed)
     stripped = _HEADERS.sub("", text.rstrip())
     if command or _CUT in text:
@@ -262,6 +266,20 @@ def asked_by(
     elif len(stripped) <= _SHORT and (_PROSE.sub("", stripped).count("\n") < 2):
         by_form = _failing(stripped, given)
     return by_form or (None if "\n" in stripped else _by_form(stripped, given))
+
+
+def _concerns(found: re.Match[str], given: str) -> bool:
+    """Return whether what an answer says may be about the arguments: a bound (which ends with its
+    first digit) is about a number, a date, a list or a text of more characters.
+
+    "At most 2 an address" is no bound of an address: it tells what is the case.
+    """
+    arguments = arguments_in(given).values()
+    if not arguments or not found[0][-1:].isdigit() or found[0].endswith(_TOO_LARGE):
+        return True
+    bound = _NUMBERS.match(found.string[found.end() - 1 :])
+    most = int(bound[0][:9]) if bound else 0
+    return any(_COUNTED.match(value) or len(value) > most >= _LEAST_TEXT for value in arguments)
 
 
 def _failing(text: str, given: str) -> Asked | None:
