@@ -55,7 +55,6 @@ def report_skipped(skipped: Iterable[Skipped], other_files: int) -> int:
 
 
 def complain(message: str) -> None:
-    """Write one line to the error channel."""
     sys.stderr.write(f"trimtab: {message}\n")
 
 
@@ -63,7 +62,6 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say whom to ask."""
     group = parser.add_argument_group("providers")
     group.add_argument("--enable", metavar="NAME", action="append", help="ask this provider")
     group.add_argument("--all", action="store_true", help="ask every installed provider")
@@ -80,7 +78,6 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say what to read and how."""
     group = parser.add_argument_group("reading")
     group.add_argument(
         "--reader", metavar="NAME", default="", help="read every file with this reader"
@@ -99,22 +96,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def add_jobs(group: argparse._ActionsContainer) -> None:
-    """Add the argument that says in how many processes."""
     group.add_argument(
         "--jobs", metavar="N", type=count, help="number of processes; chosen for you if not given"
     )
 
 
 def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> Selection:
-    """Return whom the arguments select.
-
-    Args:
-        default_all: every installed provider where they say nothing.
-
-    Raises:
-        SelectionError: nothing is selected, or too much, or an option is set wrongly.
-        ConfigurationError: the configuration is wrong.
-    """
+    """Return whom the arguments select."""
     chosen = _chosen(options, default_all=default_all)
     for note in chosen.left_out:
         complain(note)
@@ -148,11 +136,7 @@ def _nearest() -> str:
 
 
 def assignment(text: str) -> tuple[str, str, Any]:
-    """Read ``NAME.OPTION=VALUE``.
-
-    Raises:
-        SelectionError: it has another form, or the value is not TOML.
-    """
+    """Read ``NAME.OPTION=VALUE``."""
     target, equals, value = text.partition("=")
     provider, dot, option = target.strip().rpartition(".")
     if not (equals and dot and provider and option):
@@ -161,11 +145,7 @@ def assignment(text: str) -> tuple[str, str, Any]:
 
 
 def toml_value(text: str) -> Any:
-    """Read one TOML value.
-
-    Raises:
-        SelectionError: the text has another form.
-    """
+    """Read one TOML value."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError) as error:  # also of numbers that are too long for an int
@@ -243,11 +223,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def found_here(options: argparse.Namespace, command: str = "replay") -> list[Found]:
-    """Look for the sessions of agents on this machine, say what is there, and choose the newest.
-
-    Raises:
-        ReplayError: none is found.
-    """
+    """Look for the sessions of agents on this machine, say what is there, and choose the newest."""
     sessions = local_sessions()
     if not sessions:
         raise ReplayError(
@@ -266,7 +242,6 @@ def found_here(options: argparse.Namespace, command: str = "replay") -> list[Fou
 def job_of(
     options: argparse.Namespace, *, keep_calls: bool = False, default_all: bool = False
 ) -> Job:
-    """Return what the shared arguments ask for."""
     return Job(
         selection=selection_of(options, default_all=default_all),
         reader=options.reader,

@@ -25,11 +25,7 @@ from trimtab_replay._transcript import Skipped, Transcript
 
 
 def installed_readers(warn: Callable[[str], None]) -> tuple[TranscriptReader, ...]:
-    """Return one reader per entry point, in the order of their names.
-
-    Args:
-        warn: receives a message about each that can't be loaded; the others are returned.
-    """
+    """Return one reader per entry point, in the order of their names."""
     found = (_reader(entry, warn) for entry in discover().of("transcripts"))
     return tuple(reader for reader in found if reader is not None)
 
@@ -125,11 +121,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def chosen(readers: Iterable[TranscriptReader], name: str) -> TranscriptReader:
-    """Return the reader of that name.
-
-    Raises:
-        ReplayError: there is none.
-    """
+    """Return the reader of that name."""
     by_name = {reader.name: reader for reader in readers}
     if name not in by_name:
         hint = did_you_mean(name, by_name)

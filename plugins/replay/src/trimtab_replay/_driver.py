@@ -141,7 +141,6 @@ class _Driver:
         self._track(self.recording.agent_id)
 
     def feed(self, entries: Iterable[RecordedItem]) -> None:
-        """Let all items happen, then end the runs."""
         last: RecordedItem | None = None
         for entry in entries:
             if last is not None:
@@ -152,7 +151,6 @@ class _Driver:
         self._end_runs()
 
     def result(self) -> Replayed:
-        """Return what was decided so far."""
         recording = self.recording
         return Replayed(
             id=recording.id,

@@ -56,12 +56,7 @@ class Share:
         return self.count / self.of if self.of else 0.0
 
     def interval(self, z: float, design: float = 1.0) -> tuple[float, float]:
-        """Return Wilson's interval.
-
-        Args:
-            z: how many standard errors it reaches to each side.
-            design: by how much fewer independent runs would tell the same.
-        """
+        """Return Wilson's interval."""
         found = wilson(self.count, self.of, z, design)
         return (found.low, found.high) if found is not None else (0.0, 1.0)
 
@@ -103,7 +98,6 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """What it shows."""
         if min(self.nudged.of, self.held_out.of) < FEWEST:
             return Verdict.TOO_LITTLE
         low, high = self.interval
@@ -147,9 +141,6 @@ def design_effect(nudged: list[tuple[str, bool]], held_out: list[tuple[str, bool
     """Return by how much the variance grows because runs of one task are alike; 1.0 at least.
 
     That is the variance of the difference over tasks, divided by that of independent runs.
-
-    Args:
-        nudged, held_out: task and value of each run.
     """
     residuals: dict[str, float] = defaultdict(float)
     alone = 0.0
@@ -169,17 +160,12 @@ def design_effect(nudged: list[tuple[str, bool]], held_out: list[tuple[str, bool
 
 @attrs.frozen
 class Effect:
-    """What one provider's nudges do.
-
-    Args:
-        differences: one for each measure.
-    """
+    """What one provider's nudges do."""
 
     comparison: Comparison
     differences: tuple[Difference, ...]
 
     def of(self, measure: Measure) -> Difference:
-        """Return the difference in `measure`."""
         return next(each for each in self.differences if each.measure is measure)
 
     @property

@@ -89,7 +89,6 @@ class RecordedRun:
         return not self.is_partial or any(call.turn <= moment.turn for call in self.calls)
 
     def add(self, kind: str, event: Mapping[str, Any]) -> None:
-        """Add one event, as recorded."""
         if kind in _CALLS:
             self._add_call(event)
         elif kind == "GuidanceDelivered":
@@ -131,7 +130,6 @@ class Records:
     skipped: list[Skipped] = attrs.field(factory=list)
 
     def runs(self, arguments: Iterable[Argument]) -> Iterator[RecordedRun]:
-        """Yield every run under `arguments`."""
         for found in find(arguments):
             yield from self._of_file(found)
 
@@ -231,12 +229,10 @@ class Measure(Enum):
 
     @property
     def words(self) -> str:
-        """What it counts, as a part of a sentence."""
         return _WORDS[self]
 
     @property
     def is_good(self) -> bool:
-        """Whether more of it is better."""
         return self is not Measure.GAVE_UP
 
 
@@ -265,7 +261,6 @@ class Aftermath:
     task: str = ""
 
     def of(self, measure: Measure) -> bool | None:
-        """Return what was measured."""
         value: bool | None = getattr(self, measure.value)
         return value
 
@@ -329,7 +324,6 @@ class Comparing:
     )
 
     def add(self, run: RecordedRun) -> None:
-        """Add the record of one run."""
         key = run.run_id or f"record {self.runs + self.copies}"
         known = self._best.get(key)
         if known is None:
@@ -340,7 +334,6 @@ class Comparing:
             self._best[key] = run.rank, list(_firsts(run, self.turns))
 
     def comparisons(self) -> list[Comparison]:
-        """Return both arms of each provider."""
         found: dict[str, Comparison] = {}
         for _, firsts in self._best.values():
             for moment, aftermath in firsts:

@@ -137,16 +137,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def trace_of(folder: str, recording: Recording, place: int) -> Any:
-    """Return a recorder that writes the trace of one recording; an earlier one is replaced.
-
-    Args:
-        folder: where traces go.
-        recording: what is replayed.
-        place: of the recording in its file, from 0.
-
-    Raises:
-        ReplayError: trimtab-trace is not installed, or the file can't be written.
-    """
+    """Return a recorder that writes the trace of one recording; an earlier one is replaced."""
     try:
         from trimtab_trace import SessionTrace
     except ImportError:
@@ -190,11 +181,7 @@ def replay_file(found: Found, job: Job) -> Part:
 
 
 def shared_prompts(job: Job) -> Prompts | None:
-    """Return prompts that all files may share; None if a provider might keep something.
-
-    Raises:
-        ProviderError: a provider can't be used.
-    """
+    """Return prompts that all files may share; None if a provider might keep something."""
     return Prompts(job.selection) if keeps_nothing(job.selection) else None
 
 
@@ -309,11 +296,7 @@ def replay_all(
 
 
 def suitable_jobs(files: Sequence[Found], limit: int | None = None) -> int:
-    """Return how many processes finish first: several if the files take seconds.
-
-    Args:
-        limit: how many recordings to read at most; few are replayed in this process.
-    """
+    """Return how many processes finish first: several if the files take seconds."""
     cores = _cores()
     if cores == 1 or (limit is not None and limit < _FEW_RUNS):
         return 1

@@ -26,13 +26,7 @@ _HISTORY = "*/api_conversation_history.json"
 
 @attrs.frozen
 class Place:
-    """A folder in which an agent keeps sessions.
-
-    Args:
-        agent: its name, as its users know it.
-        folder: absolute.
-        patterns: which files below are sessions, as for `Path.glob`.
-    """
+    """A folder in which an agent keeps sessions."""
 
     agent: str
     folder: Path
@@ -41,12 +35,7 @@ class Place:
 
 @attrs.frozen
 class LocalSession:
-    """One file of sessions on this machine.
-
-    Args:
-        agent: whose it is.
-        modified: when it was last written, seconds since 1970.
-    """
+    """One file of sessions on this machine."""
 
     agent: str
     found: Found
@@ -59,12 +48,7 @@ class LocalSession:
 
 
 def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
-    """Yield the folders where known agents keep sessions, whether or not they exist.
-
-    Args:
-        home: the user's home folder.
-        env: environment variables; some of them name other folders of an agent.
-    """
+    """Yield the folders where known agents keep sessions, whether or not they exist."""
     yield Place("trimtab", journals(home, env), ("*.jsonl",))
     config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share")
@@ -90,11 +74,7 @@ def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
 
 
 def own_journals() -> Path:
-    """Return the folder of the journals of this user.
-
-    Raises:
-        ReplayError: there is none.
-    """
+    """Return the folder of the journals of this user."""
     folder = state_home() / "journals"
     if not folder.is_dir():
         raise ReplayError(f"no session is recorded in {folder}: name a file or folder")

@@ -165,7 +165,6 @@ def as_json(replayed: Replayed) -> str:
 
 
 def as_dict(replayed: Replayed) -> dict[str, Any]:
-    """Return what the line holds."""
     return {
         "format": FORMAT,
         "id": replayed.id,
@@ -179,7 +178,6 @@ def as_dict(replayed: Replayed) -> dict[str, Any]:
 
 
 def decision_dict(decision: Decision) -> dict[str, Any]:
-    """Return one decision as the line holds it."""
     return {key: getattr(decision, key) for key in DECISION_KEYS}
 
 
@@ -213,7 +211,6 @@ class DecisionCollector:
     notes: list[Note] = attrs.field(factory=list)
 
     def listen(self, session: Session) -> None:
-        """Keep what happens in `session`, where it says something about a provider."""
         for kind, listener in _LISTENERS.items():
             session.observe(kind, partial(listener, self))
 

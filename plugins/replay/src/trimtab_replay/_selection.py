@@ -188,9 +188,6 @@ def keeps_nothing(selection: Selection) -> bool:
 
     That holds for frozen attrs objects whose fields can be hashed or are read-only mappings; of
     other objects are of unknown origin.
-
-    Raises:
-        ProviderError: a provider can't be used.
     """
     found = resolve_all(selection.configs, selection.configuration)
     return all(_is_immutable(provider.instance) for provider in found.providers)

@@ -91,7 +91,6 @@ class Screen:
         return cls(stream, max(_NARROWEST, min(width, _WIDEST)), terminal and wanted)
 
     def say(self, text: str = "") -> None:
-        """Write one line."""
         self.stream.write(f"{text}\n")
 
     def paint(self, text: str, *styles: str) -> str:
@@ -122,7 +121,6 @@ class Progress:
     _showing: bool = False
 
     def files(self, done: int, of: int) -> None:
-        """Show that `done` of `of` files are done."""
         now = SYSTEM_CLOCK.monotonic()
         if of > 1 and self.stream.isatty() and now - self._shown_at >= _PROGRESS_SECONDS:
             filled = 30 * done // of
@@ -132,7 +130,6 @@ class Progress:
             self._shown_at, self._showing = now, True
 
     def items(self, done: int, what: str) -> None:
-        """Show that `done` things are done, of an unknown number."""
         now = SYSTEM_CLOCK.monotonic()
         if self.stream.isatty() and now - self._shown_at >= _PROGRESS_SECONDS:
             self.stream.write(f"\r{done:,} {what}\x1b[K")
@@ -140,7 +137,6 @@ class Progress:
             self._shown_at, self._showing = now, True
 
     def clear(self) -> None:
-        """Take the line away."""
         if self._showing:
             self.stream.write("\r\x1b[K")
             self._showing = False
@@ -332,7 +328,6 @@ class ProviderSummary:
 
     @property
     def runs(self) -> int:
-        """In how many runs it spoke."""
         return len(self.first_calls)
 
     @property
@@ -367,7 +362,6 @@ class Summary:
             self._providers[name] = ProviderSummary(name)
 
     def add(self, replayed: Replayed) -> None:
-        """Add one run."""
         self.runs += 1
         self.calls += replayed.calls
         self.touched += bool(replayed.decisions)
@@ -386,7 +380,6 @@ class Summary:
 
     @property
     def providers(self) -> tuple[ProviderSummary, ...]:
-        """All providers, in the order in which they are asked."""
         return tuple(self._providers.values())
 
     def rows(self) -> Iterator[tuple[str, ...]]:

@@ -37,13 +37,7 @@ class BadLine(ValueError):
 
 
 class Backend(NamedTuple):
-    """A JSON library.
-
-    Args:
-        name: of the library.
-        dumps: to bytes, without line breaks.
-        loads: from bytes.
-    """
+    """A JSON library."""
 
     name: str
     dumps: Callable[[Any], bytes]
@@ -91,11 +85,7 @@ except ImportError:
 
 
 def encode_line(event: TraceEvent, backend: Backend = BACKEND) -> bytes:
-    """Return `event` as one line, with its checksum and the line break.
-
-    Raises:
-        EventInvalid: the payload holds what JSON can't.
-    """
+    """Return `event` as one line, with its checksum and the line break."""
     body = {
         "v": event.v,
         "run_id": event.run_id,
@@ -125,17 +115,12 @@ def encode_line(event: TraceEvent, backend: Backend = BACKEND) -> bytes:
 
 @lru_cache(maxsize=1024)
 def references_json(references: References) -> dict[str, str]:
-    """Return the references that are set."""
     found = {name: getattr(references, name) for name in _REFERENCES}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def decode_line(line: bytes, backend: Backend = BACKEND) -> TraceEvent:
-    """Return the event in `line`, given without its line break.
-
-    Raises:
-        BadLine: the checksum does not match, or the line is not an event.
-    """
+    """Return the event in `line`, given without its line break."""
     kept = line[:-_TAIL]
     if b'%b%08x"}' % (_CHECK, crc32(kept)) != line[-_TAIL:]:
         raise BadLine(_why(line))
@@ -147,11 +132,7 @@ def decode_line(line: bytes, backend: Backend = BACKEND) -> TraceEvent:
 
 
 def event_of(body: Mapping[str, Any]) -> TraceEvent:
-    """Return the event that a decoded line describes.
-
-    Raises:
-        BadLine: a field is missing or of the wrong type, or the format is newer.
-    """
+    """Return the event that a decoded line describes."""
     try:
         if body["v"] != FORMAT_VERSION:
             raise BadLine(f"format version {body['v']!r}; this release reads {FORMAT_VERSION}")
@@ -200,9 +181,6 @@ def scan_file(path: Path, backend: Backend = BACKEND) -> Iterator[TraceEvent | D
 
     An unterminated last line is an event where its checksum matches, else it is left out: its
     write was never acknowledged.
-
-    Raises:
-        TraceError: the file can't be opened.
     """
     with _opened(path) as file:
         yield from scan_stream(file, backend)
@@ -285,11 +263,7 @@ class Durability(StrEnum):
 
     @classmethod
     def of(cls, value: str) -> Durability:
-        """Return the mode of that name.
-
-        Raises:
-            TraceError: no mode has that name.
-        """
+        """Return the mode of that name."""
         try:
             return cls(value)
         except ValueError:
@@ -298,13 +272,7 @@ class Durability(StrEnum):
 
 
 class SyncPolicy:
-    """Decides, event by event, whether to sync.
-
-    Args:
-        durability: the mode.
-        interval: seconds between two syncs in the mode `INTERVAL`.
-        monotonic: tells the seconds.
-    """
+    """Decides, event by event, whether to sync."""
 
     def __init__(
         self,

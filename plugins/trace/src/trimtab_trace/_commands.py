@@ -89,11 +89,7 @@ def _complain(path: Path, text: str) -> None:
 
 
 def _opened(path: Path, name: str | None = None) -> Trace:
-    """Return a trace that holds events.
-
-    Raises:
-        TraceError: it holds none.
-    """
+    """Return a trace that holds events."""
     found = open_trace(path, name)
     if next(iter(found), None) is None:
         raise TraceError(f"{sanitize(str(path))} holds no whole event: there is nothing to read")
@@ -185,7 +181,6 @@ def _complain_of_damages(found: Trace) -> None:
 
 
 def run_at(options: argparse.Namespace) -> int:
-    """Show the session as it was after an event."""
     from trimtab_trace._session import session_at
 
     session = session_at(_opened(options.file, options.name), options.seq)
@@ -205,7 +200,6 @@ def run_at(options: argparse.Namespace) -> int:
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Compare two traces; 1 where they differ."""
     if options.output is not None:
         return _compare_on_a_page(options)
     from trimtab_trace._page import first_difference
@@ -232,7 +226,6 @@ def _compare_on_a_page(options: argparse.Namespace) -> int:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Check every event; 1 where something is damaged or there is no event."""
     from trimtab_trace._writer import verify
 
     report = verify(open_trace(options.file, options.name, strict=False))
@@ -244,7 +237,6 @@ def run_verify(options: argparse.Namespace) -> int:
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Replay a trace; 1 at the first decision that differs."""
     from trimtab_trace._replay import replay
 
     with others_to_stderr():
@@ -272,7 +264,6 @@ def _configured(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write a trace in another format, or send it to a collector."""
     if options.endpoint is not None:
         return _send(options)
     if options.to == "inspect":

@@ -77,7 +77,6 @@ _ID = re.compile(rb'"event_id":("(?:[^"\\]|\\.)*")')
 
 
 def new_event_id() -> str:
-    """Return a new UUID of version 7, as text."""
     return str(uuid7())
 
 
@@ -89,12 +88,10 @@ class EventIds:
 
     @classmethod
     def none(cls) -> EventIds:
-        """Return the ids of an empty file."""
         return cls(array("Q"))
 
     @classmethod
     def of(cls, path: Path) -> EventIds:
-        """Return the ids in a file of JSON lines."""
         found = array("Q")
         with path.open("rb") as file:
             for line in file:
@@ -222,12 +219,7 @@ class Versions:
     tools: Mapping[str, str] = attrs.field(factory=dict)
 
     def added(self, references: References, record: Any) -> References:
-        """Return `references` with the versions, as far as they say none.
-
-        Args:
-            references: of an event.
-            record: what happened; a call of a tool names it.
-        """
+        """Return `references` with the versions, as far as they say none."""
         tool = getattr(record, "tool", None)
         version = self.tools.get(tool, "") if isinstance(tool, str) else ""
         return _added(references, self.prompt, version)
@@ -246,9 +238,6 @@ def versions_of(prompt: Any) -> Versions:
     """Return the versions of a prompt's template: digests of its sections, and of each tool.
 
     A tool changes with its description or its parameters, not with its code.
-
-    Args:
-        prompt: as a run knows it; one that declares nothing has no version.
     """
     template = getattr(prompt, "template", None)
     sections = tuple(getattr(template, "sections", ()))

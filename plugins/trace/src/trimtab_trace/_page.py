@@ -130,14 +130,7 @@ _CLASSES = {
 
 
 def write_page(file: TextIO, events: Iterable[TraceEvent], *, title: str, name: str) -> int:
-    """Write the page; return the number of events.
-
-    Args:
-        file: where it goes; events are written as they are read.
-        events: of the trace, in order.
-        title: of the page.
-        name: of the trace's file, for labels.
-    """
+    """Write the page; return the number of events."""
     rows = Rows()
     return _written(file, (rows.of(event) for event in events), title=title, name=name)
 
@@ -145,13 +138,7 @@ def write_page(file: TextIO, events: Iterable[TraceEvent], *, title: str, name: 
 def write_difference(
     file: TextIO, first: Iterable[TraceEvent], second: Iterable[TraceEvent], *, title: str
 ) -> int:
-    """Write two traces side by side; return the number of rows that differ.
-
-    Args:
-        file: where the page goes.
-        first, second: the events of the traces, in order.
-        title: of the page.
-    """
+    """Write two traces side by side; return the number of rows that differ."""
     left, right = Rows(), Rows()
     differing = 0
 
@@ -196,11 +183,7 @@ def _pair(
 
 @attrs.define
 class Rows:
-    """Makes the rows of one trace, with the seconds since its first event.
-
-    Attributes:
-        calls: ended calls of each run so far.
-    """
+    """Makes the rows of one trace, with the seconds since its first event."""
 
     calls: Counter[str] = attrs.field(factory=Counter)
     _start: float | None = None

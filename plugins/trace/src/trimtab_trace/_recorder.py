@@ -31,12 +31,6 @@ def remove_old(folder: Path, keep: int, current: Path, name_of: Callable[[str], 
 
     The folder may be the user's: a file is a trace of the recorder if its first line is an intact
     event that begins a run, and it has the name that the recorder gives to the trace of that run.
-
-    Args:
-        folder: where the traces are.
-        keep: how many stay, `current` among them.
-        current: the trace that is begun.
-        name_of: returns the name of a run's file.
     """
     others = [found for found in _traces(folder, name_of) if found[1] != current]
     for _, path in sorted(others, reverse=True)[keep - 1 :]:
@@ -274,9 +268,6 @@ def with_origin(events: Iterable[TraceEvent]) -> Iterable[TraceEvent]:
 
     A fork that has a file of its own begins with the state of its parent, whose trace lies beside
     it; what the parent did after the fork is left out.
-
-    Raises:
-        TraceError: the parent's trace is not there.
     """
     kept = in_force(events)
     if not isinstance(events, Trace) or is_database(events.path):

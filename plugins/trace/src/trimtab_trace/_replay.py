@@ -60,13 +60,7 @@ class _StandIn:
 
 
 def stand_in(name: str, verdict: CompletionChecked | None, faults: list[Any]) -> _StandIn:
-    """Return a checker that answers as the client's own did when the trace was recorded.
-
-    Args:
-        name: of the client's checker.
-        verdict: what the stop came to; None if the trace ends before it.
-        faults: failures that were recorded during the stop.
-    """
+    """Return a checker that answers as the client's own did when the trace was recorded."""
     errors = [
         one.error for one in faults if isinstance(one, ProviderFaulted) and one.source.name == name
     ]
@@ -221,7 +215,6 @@ class _Replayer:
         return found
 
     def result(self, events: int, difference: Difference | None) -> Replayed:
-        """Return what became of the replay."""
         return Replayed(
             self._rebuilder.session,
             self._decisions,
@@ -231,7 +224,6 @@ class _Replayer:
         )
 
     def happen(self, event: TraceEvent, upcoming: Sequence[TraceEvent]) -> Difference | None:
-        """Let one event happen; return a difference that it shows."""
         self._last, self._upcoming = event.seq, upcoming
         record = self._types.load(event)
         if self._asked is not None:

@@ -23,12 +23,7 @@ from trimtab_trace._types import EVENT_TYPES, EventTypes
 
 
 class ReplayClock:
-    """A clock that is set, event by event.
-
-    Attributes:
-        wall: the wall-clock time, aware UTC.
-        seconds: monotonic seconds since the run at hand was opened.
-    """
+    """A clock that is set, event by event."""
 
     def __init__(self) -> None:
         self.wall = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,16 +59,7 @@ def _bare(name: str, _: RunConfigured | None) -> Prompt[Any]:
 
 @attrs.define(eq=False)
 class Rebuilder:
-    """Feeds the records of a trace to a session.
-
-    Args:
-        make_prompt: returns the prompt of a run by its name and recorded settings.
-        types: the registry of types.
-
-    Attributes:
-        session: the session so far; None before the first event.
-        unknown: events of types that no installed package offers; they are left out.
-    """
+    """Feeds the records of a trace to a session."""
 
     make_prompt: MakePrompt = _bare
     types: EventTypes = EVENT_TYPES
@@ -85,7 +71,6 @@ class Rebuilder:
 
     @property
     def session(self) -> Session:
-        """The session so far."""
         if self._session is None:
             self._session = Session(clock=self.clock)
         return self._session
@@ -100,13 +85,11 @@ class Rebuilder:
         return record
 
     def configure(self, event: TraceEvent, settings: RunConfigured) -> None:
-        """Keep what the run was opened with."""
         self._settings[event.run_id] = settings
         if self._session is None:
             self._session = Session(clock=self.clock, keep=settings.keep)
 
     def fold(self, event: TraceEvent, record: Any) -> None:
-        """Let one record happen."""
         if isinstance(record, UnknownEvent):
             return
         if isinstance(record, RunConfigured):
@@ -123,7 +106,6 @@ class Rebuilder:
         return self._runs.get(event.run_id)
 
     def open(self, record: RunOpened) -> Run:
-        """Open a run as it was opened."""
         parent = self._runs.get(record.forked_from)
         if parent is not None and record.run_id not in self._runs:
             fork = self._runs[record.run_id] = self.session.fork_run(

@@ -82,10 +82,6 @@ def in_force(events: Iterable[TraceEvent], until: int | None = None) -> Iterable
 
     A run that crashed and was resumed from an older snapshot repeats what followed it; the first
     writer's events after the snapshot stay in the trace, and are no part of the run any more.
-
-    Args:
-        events: of the trace, in order; what can be read once only is kept in memory.
-        until: the last event that counts; None for all.
     """
     if isinstance(events, Trace) and not events.reopened:
         return events if until is None else _until(events, until)
@@ -149,7 +145,6 @@ class RunConfigured:
 
 
 def settings_of(context: RecorderContext) -> RunConfigured:
-    """Return what the run of `context` was opened with."""
     host, budget = context.host, context.budget
     return RunConfigured(
         prompt=context.prompt.name,
@@ -219,7 +214,6 @@ def _allowed() -> Configuration:
 
 
 def bare_prompt(name: str) -> Prompt[Any]:
-    """Return a prompt of that name without providers."""
     ns, _, key = name.partition("/")
     return Prompt(ns or "run", key or "main", name=name or "run/main", config=None)
 
@@ -242,7 +236,6 @@ def _config(prompt: str, cls: type[Any], saved: Mapping[str, Any]) -> Any:
 
 
 def host_of(settings: RunConfigured) -> Host:
-    """Return the runtime that the trace describes."""
     saved = settings.host
     return Host(
         name=saved["name"],
@@ -257,7 +250,6 @@ def host_of(settings: RunConfigured) -> Host:
 
 
 def budget_of(settings: RunConfigured) -> Budget | None:
-    """Return the budget that the trace describes."""
     return None if settings.budget is None else Budget(**settings.budget)
 
 

@@ -138,7 +138,6 @@ class Trace:
 
 
 def is_database(path: Path) -> bool:
-    """Return whether the file is an SQLite database."""
     try:
         with path.open("rb") as file:
             return file.read(16) == b"SQLite format 3\0"
@@ -241,11 +240,7 @@ class JsonlStore:
         return next((event for event in found if event.event_id == event_id), None)
 
     def _check(self) -> None:
-        """Find out whether this writer may still write, and to the file of that name.
-
-        Raises:
-            TraceWriteError: it may not.
-        """
+        """Find out whether this writer may still write, and to the file of that name."""
         if self._file < 0:
             raise TraceWriteError(f"the trace {self.path} is closed; open it again to append")
         if os.getpid() != self._process:
@@ -363,11 +358,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def hold(file: int, path: Path) -> None:
-    """Keep other writers out of an open file until it is closed.
-
-    Raises:
-        TraceBusy: another writer holds it.
-    """
+    """Keep other writers out of an open file until it is closed."""
     if fcntl is None:
         return
     try:

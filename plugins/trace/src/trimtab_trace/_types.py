@@ -144,7 +144,6 @@ class EventTypes:
 
 
 def payload_of(one: EventType, record: Any) -> dict[str, Any]:
-    """Return the payload of a record of that type."""
     payload: dict[str, Any] = one.unstructure(record)
     if one.added is not None:
         payload.update(one.added(record))

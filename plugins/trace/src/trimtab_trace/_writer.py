@@ -41,13 +41,7 @@ class StepTies:
     _calls: dict[tuple[str, str], tuple[str, str]] = attrs.field(factory=dict)
 
     def tied(self, record: Any, payload: dict[str, Any], references: References) -> References:
-        """Return the references of `record`, with its step if it is a call of one.
-
-        Args:
-            record: what is written; plans are remembered.
-            payload: of the event; a call gains ``expected``, the outcome that its step expects.
-            references: as read from the record.
-        """
+        """Return the references of `record`, with its step if it is a call of one."""
         kind = type(record)
         if kind is ToolStarted:
             return self._started(record, payload, references)

@@ -31,7 +31,6 @@ class Verdict(StrEnum):
 
     @property
     def right(self) -> bool:
-        """Whether it is what was wanted."""
         return self in (Verdict.HIT, Verdict.QUIET)
 
 
@@ -82,12 +81,7 @@ class Label:
 
 
 def judge_case(replayed: Replayed, about: str, speakers: Collection[str]) -> Judged:
-    """Hold a replayed case against the verdict in its `meta`.
-
-    Args:
-        about: the provider that it concerns.
-        speakers: those of whom one must speak, or all must be silent.
-    """
+    """Hold a replayed case against the verdict in its `meta`."""
     case = replayed.meta
     spoken = [decision for decision in replayed.decisions if decision.provider in speakers]
     expected = case.get("expected") == "fire"
@@ -276,7 +270,6 @@ RATES = ("precision", "recall", "specificity", "balanced_accuracy")
 
 
 def score(about: str, judged: Iterable[Judged]) -> Scores:
-    """Add up verdicts."""
     rows = list(judged)
     counts = Counter(row.verdict for row in rows)
     fire = sum(row.expected for row in rows)

@@ -57,11 +57,7 @@ class Gate:
 
     @classmethod
     def parse(cls, text: str) -> Gate:
-        """Read ``RATE=LIMIT`` or ``PROVIDER.RATE=LIMIT``.
-
-        Raises:
-            GateError: it has another form.
-        """
+        """Read ``RATE=LIMIT`` or ``PROVIDER.RATE=LIMIT``."""
         target, _, limit = text.partition("=")
         about, _, rate = target.strip().rpartition(".")
         if rate not in RATES:
@@ -74,11 +70,7 @@ class Gate:
             raise GateError(f"{text!r} is not of the form {rate}=0.9, from 0 to 1") from error
 
     def check(self, scores: Sequence[Scores]) -> str:
-        """Return what is wrong, empty if the gate is passed.
-
-        Raises:
-            GateError: the provider has no scores.
-        """
+        """Return what is wrong, empty if the gate is passed."""
         found = self._scores(scores)
         rate = getattr(found, self.rate)
         if rate is None:
@@ -97,7 +89,6 @@ class Gate:
 
 
 def failures(gates: Iterable[Gate], scores: Sequence[Scores]) -> list[str]:
-    """Return what is wrong, gate by gate."""
     return [wrong for gate in gates if (wrong := gate.check(scores))]
 
 
@@ -119,12 +110,7 @@ class Sweep:
 
     @classmethod
     def parse(cls, text: str) -> Sweep:
-        """Read ``NAME.OPTION=2..5`` (both ends included) or ``NAME.OPTION=0.5,0.7,0.9``.
-
-        Raises:
-            SweepError: there are no values, or more than 100.
-            SelectionError: it has another form.
-        """
+        """Read ``NAME.OPTION=2..5`` (both ends included) or ``NAME.OPTION=0.5,0.7,0.9``."""
         target, _, values = text.partition("=")
         span = _RANGE.fullmatch(values)
         if span:
@@ -138,11 +124,6 @@ class Sweep:
         return cls(provider, option, tried)
 
     def selections(self, base: Selection) -> Iterator[tuple[Any, Selection]]:
-        """Yield each value with `base` changed to it.
-
-        Raises:
-            SelectionError: the provider is not selected.
-        """
         for value in self.values:
             yield value, base.with_option(self.provider, self.option, value)
 

@@ -40,7 +40,6 @@ def as_document(part: Part) -> dict[str, Any]:
 
 
 def scores_json(scores: Iterable[Scores]) -> list[dict[str, Any]]:
-    """Return scores as the document holds them."""
     return [
         {
             "about": one.about,
@@ -58,11 +57,7 @@ def _rate_json(rate: Rate | None) -> dict[str, float] | None:
 
 
 def read_part(path: str) -> Part:
-    """Read what ``backtest --json`` printed.
-
-    Raises:
-        PartError: it is something else, or of another version.
-    """
+    """Read what ``backtest --json`` printed."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -93,14 +88,7 @@ def _no_part(path: str, why: str) -> PartError:
 
 
 def merged(parts: Mapping[str, Part]) -> Part:
-    """Put part results together.
-
-    Args:
-        parts: by the name of their file.
-
-    Raises:
-        PartError: they are of different exams, or a shard is missing or there twice.
-    """
+    """Put part results together."""
     if not parts:
         raise PartError("name the files that hold the results of the shards")
     (first_name, first), *others = parts.items()
@@ -138,7 +126,6 @@ def show_part(part: Part, screen: Screen) -> None:
 
 
 def show_scores(scores: Iterable[Scores], screen: Screen) -> None:
-    """Write the table of scores."""
     screen.table((("about", *_HEAD), *(tuple(_score_row(one)) for one in scores)))
 
 

@@ -45,11 +45,7 @@ def holds_cases(path: str) -> bool:
 
 
 def read_labels(path: str) -> tuple[Label, ...]:
-    """Read the labels that count: borderline ones are left out.
-
-    Raises:
-        LabelError: a line is not a label, or a run is labelled twice.
-    """
+    """Read the labels that count: borderline ones are left out."""
     found: dict[tuple[str, str], Label] = {}
     for where, value in _rows(path):
         label = _label(value, where)
@@ -113,11 +109,7 @@ class Exam:
 
     @property
     def kind(self) -> str:
-        """``"labels"`` or ``"cases"``.
-
-        Raises:
-            ReplayError: the files are of both kinds, or one is of neither.
-        """
+        """``"labels"`` or ``"cases"``."""
         kinds = {_kind(path) for path in self.paths}
         if len(kinds) > 1:
             raise ReplayError("give files of cases or files of labels, not both at once")
@@ -155,7 +147,6 @@ class Part:
 
     @property
     def scores(self) -> list[Scores]:
-        """The scores, provider by provider."""
         return score_all(self.judged)
 
 
@@ -170,16 +161,7 @@ def sit(
     after_file: Callable[[int, int], None] = lambda _done, _all: None,
     warn: Callable[[str], None] = lambda _message: None,
 ) -> Part:
-    """Let the providers of `selection` sit `exam`.
-
-    Args:
-        account: what was read is added; a label whose run is not there counts as skipped.
-        after_file, warn: as for `replay_all`.
-
-    Raises:
-        ProviderError: a provider can't be used.
-        ReplayError: the files are of both kinds, or a line is not a label.
-    """
+    """Let the providers of `selection` sit `exam`."""
 
     def replays(paths: Sequence[str], job: Job) -> Iterable[Replayed]:
         return replay_all(paths, job, stats, jobs=exam.jobs, after_file=after_file, warn=warn)

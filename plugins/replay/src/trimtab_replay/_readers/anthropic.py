@@ -40,24 +40,20 @@ class Anthropic(MessageReader):
     name: ClassVar[str] = "anthropic"
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for blocks with calls or results."""
         kinds = (named(block.get("type")) for block in dicts(message.get("content")))
         return "role" in message and any(kind in _CALLS or _is_result(kind) for kind in kinds)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it has a role and content."""
         message = as_dict(value)
         return named(message.get("role")) in _ROLES and "content" in message
 
     def tools(self, document: Any) -> frozenset[str] | None:
-        """Return the names in a request's ``tools``."""
         listed = as_dict(document).get("tools")
         if not isinstance(listed, list):
             return None
         return frozenset(filter(None, (named(tool.get("name")) for tool in dicts(listed))))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         role = named(message.get("role"))
         if role == "assistant":
             self.respond(assembler, message)
@@ -86,7 +82,6 @@ class Anthropic(MessageReader):
                 assembler.answer(named(block.get("tool_use_id")), result_of(block, message))
 
     def stop_of(self, message: dict[str, Any]) -> StopRequest | None:
-        """Return what a response without calls is."""
         reason = named(message.get("stop_reason"))
         return StopRequest() if reason in _FINAL or not reason else None
 
@@ -111,7 +106,6 @@ def time_of(message: dict[str, Any]) -> Any:
 
 
 def result_of(block: dict[str, Any], message: dict[str, Any]) -> CallResult:
-    """Read a ``tool_result`` block."""
     content = block.get("content")
     failed = block.get("is_error") is True or named(as_dict(content).get("type")).endswith("_error")
     return CallResult(
@@ -127,17 +121,14 @@ class Bedrock(MessageReader):
     name: ClassVar[str] = "bedrock"
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for blocks with calls or results."""
         blocks = dicts(message.get("content"))
         return "role" in message and any("toolUse" in b or "toolResult" in b for b in blocks)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it has a role and blocks."""
         message = as_dict(value)
         return named(message.get("role")) in _ROLES and isinstance(message.get("content"), list)
 
     def tools(self, document: Any) -> frozenset[str] | None:
-        """Return the names in a request's ``toolConfig``."""
         listed = as_dict(as_dict(document).get("toolConfig")).get("tools")
         if not isinstance(listed, list):
             return None
@@ -145,7 +136,6 @@ class Bedrock(MessageReader):
         return frozenset(filter(None, (named(spec.get("name")) for spec in specs)))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         role, blocks = named(message.get("role")), dicts(message.get("content"))
         if role == "assistant":
             self._respond(assembler, message, blocks)
@@ -216,14 +206,12 @@ class Cline(Anthropic):
     parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
-        """Look for the file's name and messages, or for calls by tags with their results."""
         messages = dicts(source.document)
         if source.file.name.removesuffix(".gz").endswith(_HISTORY):
             return float(any(map(self.is_message, messages)))
         return super().sniff(source)
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for results as Cline writes them, and calls by tags."""
         if message.get("role") == "user":
             return any(_head(text) for text in _texts(message))
         return message.get("role") == "assistant" and any(_tagged(said(message.get("content"))))
@@ -328,12 +316,10 @@ class ClineInterface(MessageReader):
     parallel_calls: ClassVar[bool | None] = None
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for what is said or asked."""
         kind = named(message.get("type"))
         return kind in {"say", "ask"} and isinstance(message.get(named(kind)), str)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it is said or asked."""
         return self.is_own(as_dict(value))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
@@ -342,7 +328,6 @@ class ClineInterface(MessageReader):
             yield from super().read(source)
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         kind = named(message.get(named(message.get("type"))))
         text, at = named(message.get("text")), time_of(message)
         if message.get("partial") is True:

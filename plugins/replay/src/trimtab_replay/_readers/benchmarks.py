@@ -31,16 +31,13 @@ class AgentBench(MessageReader):
     parallel_calls: ClassVar[bool | None] = False
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for samples with a history in their output."""
         return isinstance(as_dict(message.get("output")).get("history"), list)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it has a role and text."""
         message = as_dict(value)
         return named(message.get("role")) in _ROLES and "content" in message
 
     def messages(self, document: Any) -> list[Any]:
-        """Return the history of one sample."""
         if isinstance(document, list):
             return document
         return as_list(as_dict(as_dict(document).get("output")).get("history"))
@@ -49,7 +46,6 @@ class AgentBench(MessageReader):
         return document[:20] if isinstance(document, list) else [document]
 
     def end(self, document: Any) -> Iterable[Item]:
-        """The output says how the run ended."""
         status = as_text(as_dict(as_dict(document).get("output")).get("status"))
         return (RunEnd(reason=status),) if status else ()
 
@@ -82,11 +78,9 @@ class InterCode(Reader):
     parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
-        """Look for episodes with a turn history."""
         return float(any(map(_is_episode, list(as_dict(source.sample).values())[:3])))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a task; its id is the task's key."""
         for row in source.documents_with("tasks", lambda value: isinstance(value, dict)):
             for key, episode in row.value.items():
                 if _is_episode(episode):
@@ -131,12 +125,10 @@ class SweAgent(Reader):
     parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
-        """Look for steps with an action and an observation."""
         steps = as_list(as_dict(source.sample).get("trajectory"))
         return float(any("action" in step and "observation" in step for step in dicts(steps)))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document."""
         for row in source.documents_with("a trajectory", has_list("trajectory")):
             document = as_dict(row.value)
             status = as_text(as_dict(document.get("info")).get("exit_status"))
@@ -198,12 +190,10 @@ class WhoAndWhen(Reader):
     parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
-        """Look for an orchestrator in the history."""
         history = as_list(as_dict(source.sample).get("history"))
         return float(any(named(turn.get("role")) == _THOUGHT for turn in dicts(history)[:20]))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document."""
         for row in source.documents_with("a history", has_list("history")):
             document = as_dict(row.value)
             meta = {key: document[key] for key in _FACTS if key in document}

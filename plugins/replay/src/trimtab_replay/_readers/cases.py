@@ -41,12 +41,10 @@ class Cases(Reader):
     parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
-        """Look for the keys that every case has."""
         rows = source.first_rows
         return float(any(isinstance(row.get("calls"), list) and "expected" in row for row in rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a line, the case's verdict and set-up in its `meta`."""
         for row in source.rows():
             case = row.value
             if isinstance(case, dict) and isinstance(case.get("calls"), list):

@@ -63,7 +63,6 @@ class ClaudeCode(Reader):
     profile: ClassVar[str] = "claude-code"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for rows with the session's id and an Anthropic message."""
         return float(any(_is_ours(row) for row in source.first_rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
@@ -187,7 +186,6 @@ def _end_compaction(chain: _Chain, summary: str) -> None:
 
 
 def read_response(assembler: Assembler, row: dict[str, Any]) -> None:
-    """Give a row with a message of the model to `assembler`."""
     message = row["message"]
     if row.get("isApiErrorMessage") is True:
         assembler.add(StopRequest(api_error=said(message["content"])))
@@ -215,7 +213,6 @@ def _usage(usage: dict[str, Any]) -> Usage | None:
 
 
 def read_user(assembler: Assembler, row: dict[str, Any]) -> None:
-    """Give a row with results, or a user's message, to `assembler`."""
     content = row["message"]["content"]
     results = [block for block in dicts(content) if block.get("type") == "tool_result"]
     for block in results:
@@ -287,7 +284,6 @@ class ClaudeStream(Reader):
         return 0.0 if is_other else 0.95 * any(map(_is_stream, rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield the session, then its subagents."""
         chains: dict[str, _Chain] = {"": _Chain(None)}
         main = chains[""]
         rows = _rows(source)

@@ -49,7 +49,6 @@ class MiniSweAgent(Reader):
     parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
-        """Look for its name, or its results."""
         document = as_dict(source.sample)
         if named(document.get("trajectory_format")).startswith("mini-swe-agent"):
             return 1.0
@@ -57,7 +56,6 @@ class MiniSweAgent(Reader):
         return 0.8 * is_ours
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document."""
         for row in source.documents_with("messages", has_list("messages")):
             document = as_dict(row.value)
             status = as_text(as_dict(document.get("info")).get("exit_status"))
@@ -158,7 +156,6 @@ class OpenHands(Reader):
     profile: ClassVar[str] = "openhands"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for events with a source, and an action or an observation."""
         sample = source.sample
         events = [*as_list(sample)[:20], *_history(sample)[:20], *source.first_rows]
         return float(any(map(_is_event, events)))

@@ -45,12 +45,10 @@ class Codex(Reader):
     profile: ClassVar[str] = "codex"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for rows of a rollout."""
         rows = source.first_rows
         return float(any(named(row.get("type")) in _KINDS and "payload" in row for row in rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield the session."""
         metas = (row["payload"] for row in source.first_rows if row.get("type") == "session_meta")
         meta = as_dict(next(metas, None))
         name = named(meta.get("id")) or named(meta.get("session_id"))
@@ -192,11 +190,9 @@ class CodexExec(Reader):
     profile: ClassVar[str] = "codex"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for events of threads, turns and items."""
         return float(any(_is_ours(row) for row in source.first_rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording."""
         ids = (named(row.get("thread_id")) for row in source.first_rows)
         yield self.recording(source, _entries(source), next(filter(None, ids), ""))
 

@@ -46,7 +46,6 @@ class Inspect(Reader):
     profile: ClassVar[str] = "inspect"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for an archive with samples, or for a log with an eval and samples."""
         if source.head.startswith(_ZIP):
             return float(source.file.suffix == ".eval" or b"_journal/" in source.head)
         return float({"eval", "samples", "version"} <= set(as_dict(source.sample)))
@@ -142,7 +141,6 @@ class TauBench(Reader):
     parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
-        """Look for tasks with messages and a reward."""
         return float(any(map(_is_result, [source.sample, *as_list(source.sample)[:3]])))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
@@ -180,12 +178,10 @@ class Tau2(Reader):
     profile: ClassVar[str] = "tau2"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for simulations."""
         simulations = as_list(as_dict(source.sample).get("simulations"))
         return float(any(map(_is_simulation, simulations[:3])))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a simulation."""
         for row in source.documents_with("simulations", has_list("simulations")):
             parallel = _ONE_AT_A_TIME not in _policy(row.value)
             for number, simulation in enumerate(row.value["simulations"]):

@@ -58,26 +58,21 @@ class AutoGen(MessageReader):
     keys: ClassVar[tuple[str, ...]] = ("messages", "message_thread")
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for messages whose type is one of AutoGen's."""
         return self.is_message(message)
 
     def is_message(self, value: Any) -> bool:
-        """Whether its type is one of AutoGen's."""
         message = as_dict(value)
         return named(message.get("type")) in _KINDS and "content" in message
 
     def messages(self, document: Any) -> list[Any]:
-        """Return a list, the messages of a task's result, or the model context of a state."""
         context = as_dict(document).get("llm_context")
         return super().messages(document if context is None else context)
 
     def end(self, document: Any) -> Iterable[Item]:
-        """A task's result says why it ended."""
         reason = named(as_dict(document).get("stop_reason"))
         return (RunEnd(reason=reason),) if reason else ()
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         kind, content = named(message.get("type")), message.get("content")
         at = as_time(message.get("created_at"))
         if kind in {_RESULTS, _STATE_RESULTS}:
@@ -143,11 +138,9 @@ class PydanticAI(MessageReader):
     keys: ClassVar[tuple[str, ...]] = ("messages", "all_messages", "message_history")
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for requests and responses made of parts."""
         return self.is_message(message)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it has a kind, and parts with kinds of their own."""
         message = as_dict(value)
         parts = dicts(message.get("parts"))
         return named(message.get("kind")) in _PYDANTIC_AI_KINDS and any(
@@ -155,7 +148,6 @@ class PydanticAI(MessageReader):
         )
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         kind, parts = named(message.get("kind")), dicts(message.get("parts"))
         if kind == "response":
             _pydantic_ai_respond(assembler, message, parts)
@@ -240,18 +232,15 @@ class ShareGPT(MessageReader):
     keys: ClassVar[tuple[str, ...]] = ("conversations", "conversation")
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for turns with ``from`` and ``value``."""
         return self.is_message(message)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it is a turn of a known speaker."""
         message = as_dict(value)
         return named(message.get("from")) in _SHAREGPT_KINDS and isinstance(
             message.get("value"), str
         )
 
     def messages(self, document: Any) -> list[Any]:
-        """Return the turns of one conversation."""
         found = super().messages(document)
         is_list_of_one = len(found) == 1 and isinstance(document, list)
         return super().messages(found[0]) if is_list_of_one and found else found
@@ -264,7 +253,6 @@ class ShareGPT(MessageReader):
         return frozenset(filter(None, names)) or None
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one turn to `assembler`."""
         kind, text = named(message.get("from")), named(message.get("value"))
         if kind in _AGENT:
             assembler.respond(text=without_tags(text, CALL_TAG), stop=StopRequest(), presumed=True)
@@ -303,16 +291,13 @@ class Smolagents(MessageReader):
     keys: ClassVar[tuple[str, ...]] = ("steps", "memory", "messages", "intermediate_steps")
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for numbered steps with observations."""
         return "step_number" in message and "observations" in message
 
     def is_message(self, value: Any) -> bool:
-        """Whether it is a step of any kind."""
         step = as_dict(value)
         return self.is_own(step) or "task" in step or any(key in step for key in _OTHERS)
 
     def end(self, document: Any) -> Iterable[Item]:
-        """The last step says whether the run reached an answer."""
         steps = dicts(self.messages(document))
         last = steps[-1] if steps else {}
         error = named(as_dict(last.get("error")).get("type"))
@@ -321,7 +306,6 @@ class Smolagents(MessageReader):
         return (RunEnd(reason="max_steps"),) if error == "AgentMaxStepsError" else ()
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one step to `assembler`."""
         if "step_number" in message:
             _act(assembler, message)
         elif "task" in message:

@@ -37,11 +37,9 @@ class Gemini(Reader):
     profile: ClassVar[str] = "gemini-cli"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for contents with parts, or for a chat of the CLI."""
         return float(_is_ours(source.sample))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document."""
         for row in source.documents_with("messages or contents", _is_ours):
             head = as_dict(row.value)
             if _is_chat(row.value):
@@ -191,11 +189,9 @@ class GeminiStream(Reader):
     profile: ClassVar[str] = "gemini-cli"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for events of tools, or for the first event."""
         return float(any(_is_stream(row) for row in source.first_rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording."""
         first = source.first_rows[0] if source.first_rows else {}
         yield self.recording(source, _Stream().entries(source), named(first.get("session_id")))
 

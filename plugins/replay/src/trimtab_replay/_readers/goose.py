@@ -48,14 +48,12 @@ class OpenCode(Reader):
     profile: ClassVar[str] = "opencode"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for messages with parts, or for rows of parts."""
         value = source.sample
         return float(
             _is_export(value) or _is_row(next(iter(as_list(value)), None)) or _is_stored(value)
         )
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a session."""
         for row in source.documents():
             if _is_export(row.value):
                 session = as_dict(row.value.get("info"))
@@ -121,7 +119,6 @@ def _sessions(rows: list[Any], source: Transcript) -> dict[str, dict[str, dict[s
 
 
 def entries_of(messages: Iterable[dict[str, Any]]) -> Iterator[RecordedItem]:
-    """Yield what happened in messages with ``info`` and ``parts``, as an export has them."""
     assembler = Assembler()
     for message in messages:
         info, parts = as_dict(message.get("info")), dicts(message.get("parts"))
@@ -232,17 +229,14 @@ class Goose(MessageReader):
     profile: ClassVar[str] = "goose"
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for blocks with requests or responses of tools."""
         kinds = (block.get("type") for block in dicts(message.get("content")))
         return "role" in message and any(kind in (_CALL, _RESULT) for kind in kinds)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it has a role and blocks."""
         message = as_dict(value)
         return named(message.get("role")) in _ROLES and isinstance(message.get("content"), list)
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         role, blocks = named(message.get("role")), dicts(message.get("content"))
         at = as_time(message.get("created")) or time_of(message)
         if role == "assistant":
@@ -327,11 +321,9 @@ class OpenCodeDatabase(Reader):
     profile: ClassVar[str] = "opencode"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for its tables."""
         return float(_tables(source) >= _OPENCODE)
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a session, the newest first."""
         return _until_damaged(source, self._sessions(source))
 
     def _sessions(self, source: Transcript) -> Iterator[Recording]:
@@ -362,11 +354,9 @@ class GooseDatabase(Goose):
     name: ClassVar[str] = "goose-db"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for its tables."""
         return float(_tables(source) >= _GOOSE)
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a session, the newest first."""
         return _until_damaged(source, self._sessions(source))
 
     def _sessions(self, source: Transcript) -> Iterator[Recording]:

@@ -45,12 +45,10 @@ class Atif(Reader):
     parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
-        """Look for steps with a source beside a schema's version or an agent."""
         sample = source.sample
         return float(any(map(_is_trajectory, [sample, *as_list(sample)[:3]])) or _is_header(sample))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a trajectory."""
         if len(source.first_rows) > 1 and _is_header(source.first_rows[0]):
             header = as_dict(source.first_rows[0].get(_HEADER)) or source.first_rows[0]
             steps = (row.value for row in source.rows() if not _is_header(row.value))
@@ -210,7 +208,6 @@ class OpenTelemetry(Reader):
     parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
-        """Look for spans with attributes of generative AI."""
         values = list(source.first_rows) or [source.document]
         return float(any(_is_ours(span) for value in values for span in _spans(value)))
 

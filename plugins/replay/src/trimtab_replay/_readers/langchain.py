@@ -43,14 +43,12 @@ class LangChain(Reader):
     profile: ClassVar[str] = "langchain"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for messages of LangChain's types."""
         rows = source.first_rows
         if len(rows) > 1 and any(_is_message(row) for row in rows):
             return 0.6
         return 0.6 * any(map(_is_message, as_list(_messages(source.sample))[:5]))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document; messages line by line are one recording."""
         if len(source.first_rows) > 1 and any(_is_message(row) for row in source.first_rows):
             yield self.recording(source, _entries((row.value for row in source.rows()), source))
             return
@@ -152,18 +150,15 @@ class AISDK(MessageReader):
     name: ClassVar[str] = "ai-sdk"
 
     def is_own(self, message: dict[str, Any]) -> bool:
-        """Look for parts whose types are the SDK's."""
         kinds = (named(part.get("type")) for part in _parts(message))
         own = any(kind in _OWN or _is_tool(kind) for kind in kinds)
         return named(message.get("role")) in _ROLES and (own or "toolInvocations" in message)
 
     def is_message(self, value: Any) -> bool:
-        """Whether it has a role, and content or parts."""
         message = as_dict(value)
         return named(message.get("role")) in _ROLES and ("content" in message or "parts" in message)
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
-        """Give one message to `assembler`."""
         role = named(message.get("role"))
         if role == "assistant":
             _ai_sdk_respond(assembler, message)

@@ -35,15 +35,7 @@ class Reader:
         line: int = 1,
         **facts: Any,
     ) -> Recording:
-        """Return a recording of this format.
-
-        Args:
-            source: the file.
-            entries: what happened.
-            name: the recording's own; if empty, the file's stem and the line, where it is not 1.
-            line: where the recording begins.
-            facts: as for `Recording`, where they differ from those of the format.
-        """
+        """Return a recording of this format."""
         return Recording(
             id=name or (source.stem if line == 1 else f"{source.stem}:{line}"),
             path=source.path,
@@ -93,7 +85,6 @@ class MessageReader(Reader, ABC):
         return None
 
     def sniff(self, source: Transcript) -> float:
-        """Look for a message of this format."""
         if _is_by_line(source):
             rows = source.first_rows
             values = [*rows, *(each for row in rows for each in self._sniffed(row))]
@@ -105,7 +96,6 @@ class MessageReader(Reader, ABC):
         return list(islice(self.messages(document), MAX_SNIFFED))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document; messages line by line are one recording."""
         by_line = _is_by_line(source)
         if by_line and any(map(self.is_message, source.first_rows)):
             head = next((row for row in source.first_rows if not self.is_message(row)), {})

@@ -72,7 +72,6 @@ class Chat:
     calls: Callable[[Message], Iterable[Requested]] = requested
 
     def entries(self, messages: list[Any], end: tuple[Item, ...] = ()) -> Iterator[RecordedItem]:
-        """Yield what happened in `messages`, and then `end`."""
         assembler = Assembler()
         for number, message in enumerate(messages):
             if not self.feed(assembler, message):
@@ -151,7 +150,6 @@ class OpenAIChat(Reader):
         return 0.4 * any(map(_is_message, (each for row in rows for each in _messages(row)[:5])))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document; messages line by line are one recording."""
         is_lines = len(source.first_rows) > 1
         if is_lines and any(map(_is_message, source.first_rows)):
             yield self.recording(source, _fed(source, source.rows()))
@@ -293,7 +291,6 @@ def is_item(value: Any) -> bool:
 
 
 def kind_of(item: Any) -> str:
-    """Return an item's type for a message, bounded."""
     return as_text(as_dict(item).get("type"))[:40]
 
 
@@ -306,14 +303,12 @@ class OpenAIResponses(Reader):
     name: ClassVar[str] = "openai-responses"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for items of the types that only this API has."""
         rows = source.first_rows
         if len(rows) > 1:
             return 0.5 * any(is_item(row) or any(map(is_item, _items(row))) for row in rows)
         return 0.5 * any(map(is_item, _items(source.sample)[:20]))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document; items line by line are one recording."""
         if len(source.first_rows) > 1 and any(map(is_item, source.first_rows)):
             yield self.recording(source, _entries(source, (row.value for row in source.rows())))
             return

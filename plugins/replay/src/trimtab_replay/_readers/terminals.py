@@ -39,12 +39,10 @@ class Copilot(Reader):
     profile: ClassVar[str] = "copilot"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for its event types."""
         rows = source.first_rows
         return float(any(named(row.get("type")) in _MARKS and "data" in row for row in rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield the session."""
         starts = (as_dict(row.get("data")) for row in source.first_rows)
         ids = (named(start.get("sessionId")) for start in starts)
         yield self.recording(source, _Events(source).entries(), next(filter(None, ids), ""))
@@ -145,7 +143,6 @@ class Cursor(Reader):
         return float(any(_is_ours(row) for row in source.first_rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording."""
         first = source.first_rows[0] if source.first_rows else {}
         yield self.recording(source, _entries(source), named(first.get("session_id")))
 
@@ -266,11 +263,9 @@ class Pi(Reader):
     profile: ClassVar[str] = "pi"
 
     def sniff(self, source: Transcript) -> float:
-        """Look for a session's row, or messages of pi's own roles."""
         return 0.9 * any(map(_pi_is_ours, source.first_rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield the session."""
         ids = (row.get("id") for row in source.first_rows if row.get("type") == "session")
         yield self.recording(source, _pi_entries(source), named(next(ids, None)))
 

@@ -67,18 +67,13 @@ def _without_home(text: str, *, is_path: bool = False) -> str:
 
 @attrs.define
 class ReportData:
-    """Collects runs for a report.
-
-    Args:
-        summary: of the same runs.
-    """
+    """Collects runs for a report."""
 
     summary: Summary
     _runs: list[dict[str, Any]] = attrs.field(factory=list)
     _tools: dict[str, int] = attrs.field(factory=dict)
 
     def add(self, replayed: Replayed) -> None:
-        """Add one run, replayed with its steps."""
         self.summary.add(replayed)
         near = _near(replayed)
         timed = replayed.started is not None
@@ -108,7 +103,6 @@ class ReportData:
         return row
 
     def as_dict(self, title: str, stats: ReadStats) -> dict[str, Any]:
-        """Return the whole."""
         return {
             "title": visible(title),
             "runs": self._runs,
@@ -187,7 +181,6 @@ _FOR_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """Return the page; `data` as `ReportData.as_dict` returns it."""
     style, script = _asset("style.css"), _asset("script.js")
     return Template(_asset("page.html")).substitute(
         title=escape(str(data["title"])),

@@ -65,7 +65,6 @@ def text_of(value: Any) -> str:
 
 
 def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call, by name."""
     given = call.get("params")
     return given if isinstance(given, dict) else {"input": given}
 

@@ -110,7 +110,6 @@ class _Run:
     _calls: dict[str, int] = attrs.field(factory=dict)
 
     def before(self) -> dict[str, Any]:
-        """Return what stands before the steps of the trajectory."""
         return {
             "schema_version": VERSION,
             "session_id": self.run_id,
@@ -119,7 +118,6 @@ class _Run:
         }
 
     def after(self) -> dict[str, Any]:
-        """Return what stands behind the steps."""
         metrics: dict[str, Any] = {"total_steps": self.steps}
         if self.totals:
             metrics["total_prompt_tokens"] = int(self.totals["input_tokens"])
@@ -157,7 +155,6 @@ class _Run:
         self.agent["version"] = event.references.prompt_version or "unknown"
 
     def rendered(self, event: TraceEvent, payload: Any) -> None:
-        """The prompt as the agent read it."""
         self.add(event, "system", whole_text(payload.get("text")))
 
     def said(self, event: TraceEvent, payload: Any) -> None:
@@ -166,7 +163,6 @@ class _Run:
         self.add(event, source, whole_text(payload.get("text")))
 
     def responded(self, event: TraceEvent, payload: Any) -> None:
-        """A response of the model, with the calls that it asks for."""
         calls = [_call(call) for call in payload.get("tool_calls", ())]
         model = payload.get("model")
         if model:
@@ -209,28 +205,23 @@ class _Run:
         self.waiting.execute("insert into result values (?, ?, ?, ?)", row)
 
     def guided(self, event: TraceEvent, payload: Any) -> None:
-        """Guidance, as the agent read it."""
         facts = _facts(payload, ("provider_name", "decision_point", "delivery", "level"))
         text = whole_text(payload.get("injection", {}).get("content"))
         self.add(event, "system", text, extra={"trimtab": facts})
 
     def fed_back(self, event: TraceEvent, payload: Any) -> None:
-        """Feedback of a provider."""
         facts = _facts(payload, ("provider_name", "severity", "observations", "suggestions"))
         self.add(event, "system", whole_text(payload.get("summary")), extra={"trimtab": facts})
 
     def checked(self, event: TraceEvent, payload: Any) -> None:
-        """A completion check that sent the agent back."""
         if payload.get("status") == "incomplete":
             facts = _facts(payload, ("status", "attempt", "progress"))
             self.add(event, "system", whole_text(payload.get("feedback")), extra={"trimtab": facts})
 
     def compacted(self, event: TraceEvent, payload: Any) -> None:
-        """The host shortened the model's history."""
         self.add(event, "system", whole_text(payload.get("summary")), extra={"compaction": True})
 
     def ended(self, _: TraceEvent, payload: Any) -> None:
-        """The run ended."""
         self.reason = whole_text(payload.get("reason"))
 
 

@@ -28,16 +28,6 @@ def write_inspect_log(events: Iterable[TraceEvent], path: Path) -> int:
     """Write a trace as a log that ``inspect view`` shows: one sample for each run.
 
     The whole log is in memory while it is written, as the library wants it.
-
-    Args:
-        events: of the trace, in order.
-        path: the log; ``.eval`` or ``.json``, which is the format.
-
-    Returns:
-        How many samples it holds.
-
-    Raises:
-        TraceError: inspect_ai is not installed, the suffix is another, or the trace holds no run.
     """
     if path.suffix not in (".eval", ".json"):
         raise TraceError(f"{path} is no name for a log of Inspect: give one that ends in .eval")
@@ -125,7 +115,6 @@ class _Run:
     _sent: int = 0
 
     def sample(self) -> Any:
-        """Return the sample of the run."""
         usage = {
             model: sum(parts, self.inspect.model.ModelUsage())
             for model, parts in self._usage.items()
@@ -151,7 +140,6 @@ class _Run:
         return {"timestamp": event.timestamp, "working_start": max(seconds, 0.0)}
 
     def rendered(self, _: TraceEvent, payload: Any) -> None:
-        """The prompt as the agent read it."""
         self._messages.append(
             self.inspect.model.ChatMessageSystem(content=whole_text(payload.get("text")))
         )
@@ -163,7 +151,6 @@ class _Run:
         self._messages.append(self.inspect.model.ChatMessageUser(content=text))
 
     def responded(self, event: TraceEvent, payload: Any) -> None:
-        """A response of the model, with the messages since the one before."""
         model = "/".join(str(payload[name]) for name in ("provider", "model") if payload.get(name))
         self.model = self.model or model
         content: list[Any] = []
@@ -222,11 +209,9 @@ class _Run:
         return found
 
     def started(self, event: TraceEvent, payload: Any) -> None:
-        """A tool call begins."""
         self._open[str(payload.get("call_id"))] = event
 
     def returned(self, event: TraceEvent, payload: Any) -> None:
-        """A tool call ends."""
         call_id = str(payload.get("call_id") or "call")
         begun = self._open.pop(str(payload.get("call_id")), event)
         failed = not payload.get("success", True)
@@ -253,7 +238,6 @@ class _Run:
         )
 
     def told(self, event: TraceEvent, payload: Any) -> None:
-        """What trimtab told the agent, or found."""
         source = str(payload.get("provider_name") or event.event_type)
         self._events.append(
             self.inspect.event.InfoEvent(
@@ -262,13 +246,11 @@ class _Run:
         )
 
     def compacted(self, event: TraceEvent, _: Any) -> None:
-        """The host shortened the model's history."""
         self._events.append(
             self.inspect.event.CompactionEvent(source="trimtab", **self._stamp(event))
         )
 
     def closed(self, _: TraceEvent, payload: Any) -> None:
-        """The run ended."""
         self.ended, self.reason = True, whole_text(payload.get("reason"))
 
 

@@ -115,7 +115,6 @@ class Spans:
     # Runs.
 
     def _configured(self, event: TraceEvent) -> None:
-        """Keep the name of the host for the span of the run."""
         self._hosts[event.run_id] = str(event.payload.get("host", {}).get("name", ""))
 
     def _run(self, event: TraceEvent) -> _OpenRun:
@@ -164,7 +163,6 @@ class Spans:
         self._run(event)
 
     def _ended(self, event: TraceEvent) -> None:
-        """End the span of a run, and all that is open inside."""
         run = self._run(event)
         del self._runs[event.run_id]
         reason = event.payload.get("reason")
@@ -175,7 +173,6 @@ class Spans:
     # Inside a run.
 
     def _started(self, event: TraceEvent) -> None:
-        """Open the span of a tool call."""
         payload, run = event.payload, self._run(event)
         attributes = {
             "gen_ai.operation.name": "execute_tool",
@@ -193,7 +190,6 @@ class Spans:
         )
 
     def _returned(self, event: TraceEvent) -> None:
-        """End the span of a tool call."""
         payload, run = event.payload, self._run(event)
         span = run.inside.pop(f"call:{payload.get('call_id')}", None)
         if span is None:
@@ -258,7 +254,6 @@ class Spans:
         run.span.set_attributes({name: value for name, value in told.items() if value})
 
     def _guided(self, event: TraceEvent) -> None:
-        """Add a delivery of guidance."""
         payload = event.payload
         attributes = {
             "trimtab.provider": payload.get("provider_name"),
@@ -271,7 +266,6 @@ class Spans:
         self._event(event, "trimtab.guidance", attributes)
 
     def _fed_back(self, event: TraceEvent) -> None:
-        """Add a delivery of feedback."""
         attributes = {
             "trimtab.provider": event.payload.get("provider_name"),
             "trimtab.severity": event.payload.get("severity"),
@@ -281,7 +275,6 @@ class Spans:
         self._event(event, "trimtab.feedback", attributes)
 
     def _checked(self, event: TraceEvent) -> None:
-        """Add a completion check."""
         payload = event.payload
         names = [source.get("name", "") for source in payload.get("sources", ())]
         attributes = {
@@ -308,7 +301,6 @@ class Spans:
         span.end(nanoseconds(event.timestamp))
 
     def _stage_started(self, event: TraceEvent) -> None:
-        """Open the span of a stage."""
         run, name = self._run(event), _stage(event)
         attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name}
         run.inside[f"stage:{name}"] = self._start(
@@ -316,7 +308,6 @@ class Spans:
         )
 
     def _stage_completed(self, event: TraceEvent) -> None:
-        """End the span of a stage."""
         span = self._run(event).inside.pop(f"stage:{_stage(event)}", None)
         if span is not None:
             span.end(nanoseconds(event.timestamp))

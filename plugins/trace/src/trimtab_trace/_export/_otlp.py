@@ -33,13 +33,6 @@ def otlp_lines(events: Iterable[TraceEvent], *, content: bool = False) -> Iterat
     """Yield the spans of a trace as OTLP/JSON, up to 512 in a line, in the order of their ends.
 
     This is what the file exporter of OpenTelemetry writes, and what its receiver reads.
-
-    Args:
-        events: of the trace, in order.
-        content: also arguments, results and texts, which may be confidential.
-
-    Raises:
-        TraceError: the exporter is not installed.
     """
     try:
         from google.protobuf.json_format import MessageToDict
@@ -56,14 +49,6 @@ def send(events: Iterable[TraceEvent], endpoint: str, *, content: bool = False) 
 
     Headers, certificates and time limits are those of the environment variables
     ``OTEL_EXPORTER_OTLP_…``.
-
-    Args:
-        events: of the trace, in order.
-        endpoint: ``http://`` or ``https://`` URL; ``/v1/traces`` is added where it has no path.
-        content: also arguments, results and texts.
-
-    Raises:
-        TraceError: the exporter is not installed, the URL is none, or the collector refused.
     """
     url = _url(endpoint)
     try:

@@ -62,11 +62,7 @@ class JournalSettings:
 
 
 def check_size(value: Any, what: str) -> float:
-    """Return a number of days or megabytes.
-
-    Raises:
-        ValueError: it is none, or out of bounds; `what` names it.
-    """
+    """Return a number of days or megabytes."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= _LARGEST:
         raise ValueError(f"{what} must be a number above 0, and {_LARGEST:,} at most.")
@@ -184,11 +180,7 @@ def file_stem(name: str) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that only the user can enter.
-
-    Raises:
-        OSError: it can't be made.
-    """
+    """Make a folder that only the user can enter."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name != "nt" and folder.stat().st_mode & 0o077:

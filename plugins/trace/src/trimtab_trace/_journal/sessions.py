@@ -61,7 +61,6 @@ class Nudge:
     agent: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON shows them."""
         return {**attrs.asdict(self), "at": self.at.isoformat()}
 
 
@@ -103,12 +102,7 @@ class ModelUse:
     seconds: float = 0.0
 
     def add(self, payload: Mapping[str, Any], ended: Any) -> None:
-        """Count one response.
-
-        Args:
-            payload: of its event.
-            ended: when it was whole; ISO 8601, or a time.
-        """
+        """Count one response."""
         self.responses += 1
         usage = payload.get("usage")
         if isinstance(usage, Mapping):
@@ -166,7 +160,6 @@ class JournalSession:
 
     @property
     def turns(self) -> int:
-        """How many turns all runs have had."""
         return sum(self.turns_of.values())
 
     def is_running(self, now: datetime, seconds: float = 86_400) -> bool:
@@ -276,7 +269,6 @@ class JournalSession:
             del self.calls[: -self.keep_calls]
 
     def as_dict(self, now: datetime) -> dict[str, Any]:
-        """Return the session as JSON shows it."""
         return {
             "host": self.host,
             "project": self.project,
@@ -390,12 +382,7 @@ def _int(value: Any) -> int:
 
 
 def sessions_in(folder: Path, *, newest: int | None = None) -> list[JournalSession]:
-    """Return the sessions of a folder of journals, the newest last.
-
-    Args:
-        folder: where the journals are.
-        newest: so many of them; None for all.
-    """
+    """Return the sessions of a folder of journals, the newest last."""
     found = [JournalSession(path) for path in journals(folder)[:newest]]
     for session in found:
         session.read_on()

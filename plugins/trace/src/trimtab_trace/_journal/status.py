@@ -58,11 +58,7 @@ def _number(text: str) -> int:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """Show the sessions.
-
-    Raises:
-        TrimtabError: the provider to bring back is not set aside.
-    """
+    """Show the sessions."""
     if options.bring_back is not None:
         return _bring_back(options.bring_back)
     if options.follow:
@@ -152,12 +148,7 @@ def _about(session: JournalSession) -> dict[str, str]:
 
 
 class _Screen:
-    """Writes sessions as wide as the terminal is; 80 columns where there is none.
-
-    Args:
-        long: write whole texts, on several lines.
-        now: tells which sessions are running.
-    """
+    """Writes sessions as wide as the terminal is; 80 columns where there is none."""
 
     def __init__(self, *, long: bool, now: datetime) -> None:
         self._long = long
@@ -166,7 +157,6 @@ class _Screen:
         self._is_first = True
 
     def head(self, session: JournalSession) -> None:
-        """Write what a session is."""
         if not self._is_first:
             say()
         self._is_first = False
@@ -182,7 +172,6 @@ class _Screen:
             say(self._cut(f"  {model}"))
 
     def nudges(self, nudges: list[Nudge]) -> None:
-        """Write a line for each decision."""
         for nudge in nudges:
             for line in self._lines(nudge):
                 say(line)

@@ -121,11 +121,7 @@ class WatchView:
     nudge: int | None = None
 
     def press(self, key: str) -> bool:
-        """Act on a key: ``up``, ``down``, ``left``, ``right``, ``end`` or ``q``.
-
-        Returns:
-            Whether to go on.
-        """
+        """Act on a key: ``up``, ``down``, ``left``, ``right``, ``end`` or ``q``."""
         if key == "q":
             return False
         if key in {"up", "down"}:
@@ -152,13 +148,11 @@ class WatchView:
 
     @property
     def chosen(self) -> JournalSession | None:
-        """The session that is shown."""
         if self.session is not None and self.session in self.tail.sessions:
             return self.tail.sessions[self.session]
         return next(iter(self.tail.ordered()), None)
 
     def draw(self, width: int, height: int) -> RenderableType:
-        """Return the screen."""
         chosen = self.chosen
         if chosen is None:
             return Text(f"no session is recorded in {self.tail.folder}; waiting (q quits)")
@@ -265,11 +259,7 @@ def watch(parser: argparse.ArgumentParser) -> None:
 
 
 def run_watch(_: argparse.Namespace) -> int:
-    """Show the sessions until ``q`` is pressed.
-
-    Raises:
-        TrimtabError: there is no terminal, or rich is not installed.
-    """
+    """Show the sessions until ``q`` is pressed."""
     try:
         from rich.console import Console
         from rich.live import Live
