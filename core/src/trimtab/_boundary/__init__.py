@@ -30,7 +30,7 @@ from trimtab._events.guidance import (
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._types.errors import WATCH, class_name, is_cancelled, is_interruption, raised_by
 from trimtab._types.text import describe_error, shorten
-from trimtab._types.values import blake2b
+from trimtab._types.values import digest_of, exact
 
 T = TypeVar("T")
 MAX_REASON = 2_000
@@ -42,8 +42,6 @@ batch of calls are some hundred; beyond this a name keeps its beginning and a di
 
 MOST_PARTS = 100
 """Most observations, and most suggestions, of one feedback; the agent reads 4,000 characters."""
-
-_EXACT = frozenset({str, int, float, bool, type(None)})
 
 
 class WrongReturn(TypeError):
@@ -57,17 +55,6 @@ def expect(value: object, kind: type[T], hook: str) -> T:
             value.close()
         raise WrongReturn(f"{hook} returned {class_name(value)}")
     return value
-
-
-def exact(value: Any) -> Any:
-    """Return a text or number without what a subclass adds; anything else as it is."""
-    if type(value) in _EXACT:
-        return value
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    return float.__float__(value) if isinstance(value, float) else value
 
 
 def own_verdict(value: object, hook: str = "classify") -> ClassificationResult:
@@ -112,7 +99,7 @@ def own_feedback(value: object, hook: str) -> Feedback | None:
     return Feedback(
         summary=_shortened(exact(feedback.summary), MAX_FEEDBACK),
         observations=_parts(feedback.observations, _observation),
-        suggestions=_parts(feedback.suggestions, _suggestion),
+        suggestions=_parts(feedback.suggestions, lambda one: _shortened(exact(one), MAX_FEEDBACK)),
         severity=exact(feedback.severity),
     )
 
@@ -157,11 +144,6 @@ def _observation(value: object) -> Observation:
     )
 
 
-def _suggestion(value: object) -> str:
-    text: str = _shortened(exact(value), MAX_FEEDBACK)
-    return text
-
-
 def _parts(values: Iterable[Any], own: Callable[[Any], T]) -> tuple[T, ...]:
     return tuple([own(value) for value in islice(values, MOST_PARTS)])
 
@@ -175,8 +157,7 @@ def _name(value: Any) -> Any:
     """Return a text by which something is told apart, cut so that it still is."""
     if type(value) is not str or len(value) <= MAX_NAME:
         return value
-    digest = blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return f"{value[:MAX_NAME]}…{digest}"
+    return f"{value[:MAX_NAME]}…{digest_of(value)}"
 
 
 MAX_ERROR_TEXT = 500

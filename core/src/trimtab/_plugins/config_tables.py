@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from trimtab._events import ProviderRef
+from trimtab._events import ProviderKind, ProviderRef
 from trimtab._plugins import did_you_mean, parse_requirement, quoted_list
 from trimtab._policy import (
+    CONFIGS,
+    IN_FILES,
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
+    ProviderConfig,
     RecorderConfig,
 )
 from trimtab._types.errors import ConfigurationError
@@ -55,7 +58,6 @@ class Configuration:
     require: tuple[str, ...] = ()
 
 
-T = TypeVar("T")
 _Types = tuple[type, ...]
 
 
@@ -181,15 +183,9 @@ def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
         raise place.error(f"guidance_limit must be 1 or more, not {limit}.")
     if delivery not in (None, "first", "all"):
         raise place.error(f"feedback_delivery must be 'first' or 'all', not {delivery!r:.60}.")
+    kinds: Any = {k: _providers(table[k], k, place) for k in IN_FILES if k in table}
     return PromptSettings(
-        guidance=_providers(
-            table, "guidance", GuidanceProviderConfig, GuidanceProviderConfig, place
-        ),
-        feedback=_providers(table, "feedback", _feedback, FeedbackTrigger, place),
-        completion=_providers(
-            table, "completion", CompletionCheckerConfig, CompletionCheckerConfig, place
-        ),
-        recorders=_providers(table, "recorders", RecorderConfig, RecorderConfig, place),
+        **kinds,
         guidance_limit=limit,
         feedback_delivery=delivery,
         budget=_budget(table["budget"], place.into("budget")) if "budget" in table else None,
@@ -212,23 +208,18 @@ def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
             raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
 
 
-def _providers(
-    table: Mapping[str, Any],
-    kind: str,
-    make: Callable[..., T],
-    settings: type[Any],
-    place: Place,
-) -> tuple[T, ...] | None:
-    if kind not in table:
-        return None
-    keys = {**COMMON_KEYS, **keys_of(settings)}
+def _providers(items: list[Any], kind: str, place: Place) -> tuple[ProviderConfig, ...]:
+    keys = {**COMMON_KEYS, **keys_of(IN_FILES[kind])}
+    make = _feedback if kind == ProviderKind.FEEDBACK else CONFIGS[ProviderKind(kind)]
     return tuple(
         _provider(item, make, keys, place.at(f"{kind}[{index}]"))
-        for index, item in enumerate(table[kind])
+        for index, item in enumerate(items)
     )
 
 
-def _provider(item: Any, make: Callable[..., T], keys: Mapping[str, _Types], place: Place) -> T:
+def _provider(
+    item: Any, make: Callable[..., ProviderConfig], keys: Mapping[str, _Types], place: Place
+) -> ProviderConfig:
     table: Any = {"use": item} if isinstance(item, str) else item
     if not isinstance(table, dict):
         raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")

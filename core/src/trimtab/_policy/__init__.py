@@ -185,20 +185,19 @@ CONFIGS: Mapping[ProviderKind, type[ProviderConfig]] = {
     cls.kind: cls for cls in get_args(ProviderConfig)
 }
 """The class of settings of each kind."""
+IN_FILES: Mapping[str, type[Any]] = {
+    kind.value: FeedbackTrigger if kind is ProviderKind.FEEDBACK else cls
+    for kind, cls in CONFIGS.items()
+}
+"""The class whose fields stand beside ``use`` in a file."""
 
 
 def setting_hint(group: str, name: str) -> str:
     """Return where a setting belongs that was given as an option; empty if `name` is none."""
-    for cls in (GuidanceProviderConfig, CompletionCheckerConfig):
-        if cls.kind.value == group and name in [field.name for field in attrs.fields(cls)]:
-            return (
-                f" It is a setting: write {cls.__name__}(enable(…), {name}=…), in a file beside "
-                "'use'."
-            )
-    settings = [field.name for field in attrs.fields(FeedbackTrigger)]
-    if ProviderKind.FEEDBACK.value == group and name in settings:
-        return (
-            f" It is a setting: write FeedbackProviderConfig(enable(…), FeedbackTrigger({name}=…)),"
-            " in a file beside 'use'."
-        )
-    return ""
+    cls = IN_FILES.get(group)
+    if cls is None or name not in [field.name for field in attrs.fields(cls)]:
+        return ""
+    setting = f"{name}=…"
+    if cls is FeedbackTrigger:
+        cls, setting = FeedbackProviderConfig, f"FeedbackTrigger({setting})"
+    return f" It is a setting: write {cls.__name__}(enable(…), {setting}), in a file beside 'use'."

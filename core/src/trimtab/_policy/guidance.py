@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from trimtab._events import Delivery
-from trimtab._types.values import blake2b
+from trimtab._types.values import blake2b, digest_of
 
 if TYPE_CHECKING:
     from trimtab._events import Provenance
@@ -208,7 +208,7 @@ class GuidanceState:
     def repeats_itself(self, candidate: Candidate, delivery: Delivery) -> bool:
         """Whether the agent has just read this text, or still has it in its history."""
         text = candidate.injection.content
-        if delivery is Delivery.PERSISTED and _digest(text) in self.persisted:
+        if delivery is Delivery.PERSISTED and digest_of(text) in self.persisted:
             return True
         return self.spoken.get(candidate.source.name, SILENT).last_text == text
 
@@ -236,7 +236,7 @@ class GuidanceState:
             self.episodes.nudged(event.episode, injection.category, provider, event.turn)
         self.withheld.pop(event.episode or provider, None)
         if kept:
-            self.persisted.add(_digest(injection.content))
+            self.persisted.add(digest_of(injection.content))
 
     def newly_withheld(self, episode: str, reason: str) -> bool:
         """Whether this reason is new: one event per stretch, not one per turn."""
@@ -287,7 +287,3 @@ def _clash(candidate: Candidate, chosen: Sequence[Candidate], limit: int) -> str
     if any(other.injection.content == candidate.injection.content for other in chosen):
         return "same text"
     return ""
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -10,6 +10,7 @@ import attrs
 from trimtab._types.errors import PromptError
 from trimtab._types.options import as_tuple, text
 from trimtab._types.text import shown
+from trimtab._types.values import field_names
 
 if TYPE_CHECKING:
     from string import Template
@@ -49,16 +50,6 @@ if TYPE_CHECKING:
     Params = DefaultTypeVar("Params", default=Any)
 else:
     Params = TypeVar("Params")
-
-
-def field_names(params_type: type[Any]) -> frozenset[str]:
-    if attrs.has(params_type):
-        return frozenset(field.name for field in attrs.fields(params_type))
-    import dataclasses  # imported by whoever has made one
-
-    if dataclasses.is_dataclass(params_type):
-        return frozenset(field.name for field in dataclasses.fields(params_type))
-    raise PromptError(f"parameters {params_type!r} must be an attrs class or a dataclass")
 
 
 # Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
@@ -103,7 +94,7 @@ class MarkdownSection(Generic[Params]):
         template = self._template()
         if not template.is_valid():
             raise PromptError(f"section {self.key!r}: a lone '$' in the template; write '$$'")
-        unknown = sorted(set(template.get_identifiers()) - self._fields())
+        unknown = sorted(set(template.get_identifiers()).difference(self._fields()))
         if unknown:
             raise PromptError(self._unknown(unknown[0]))
 
@@ -126,8 +117,12 @@ class MarkdownSection(Generic[Params]):
 
         return Template(dedent(self.template).strip())
 
-    def _fields(self) -> frozenset[str]:
-        return field_names(self.params_type) if self.params_type else frozenset()
+    def _fields(self) -> tuple[str, ...]:
+        kind: Any = self.params_type
+        names = () if kind is None else field_names(kind)
+        if names is None:
+            raise PromptError(f"parameters {kind!r} must be an attrs class or a dataclass")
+        return names
 
     def _unknown(self, name: str) -> str:
         if self.params_type is None:
@@ -162,7 +157,7 @@ def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
     if section.params_type is None:
         return None
     if section.params_type not in params:
-        names = ", ".join(sorted(field_names(section.params_type)))
+        names = ", ".join(sorted(section._fields()))
         raise PromptError(
             f"section {section.key!r} needs a {section.params_type.__name__}"
             f" (fields: {names}); give one to bind() or render()"

@@ -15,7 +15,7 @@ from trimtab._events import Event, ToolInvoked, asked, guidance
 from trimtab._events.asked import Question
 from trimtab._events.guidance import ProviderEvent
 from trimtab._run.saving import VERSION, SavedRun
-from trimtab._session.codec import record_converter, structure_problems
+from trimtab._session.codec import read_digest, record_converter, structure_problems
 from trimtab._session.retention import FACTS, HEAD, OldCalls
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
@@ -222,7 +222,7 @@ def _row(row: Any, heads: int, fit: set[tuple[type, ...]]) -> tuple[int, tuple[A
     for seconds in (at, started):
         if seconds is not None and not _YEAR_1 <= seconds < _YEAR_10000:
             raise ValueError(f"there is no time {shown(seconds)} seconds after 1970")
-    result, large = _digest(result), _digest(large)
+    result, large = (raw if raw is None else read_digest(raw) for raw in (result, large))
     return number, (
         call_id, turn, elapsed, duration, at, started, error, result, params, large
     )  # fmt: skip
@@ -234,16 +234,6 @@ def _check_types(facts: Any) -> None:
     for name, value in zip(FACTS, facts, strict=True):
         if name != "params" and type(value) not in _FACT_TYPES[name]:
             raise TypeError(f"{name} can't be {shown(value)}")
-
-
-def _digest(raw: list[Any] | None) -> tuple[int, str] | None:
-    if raw is None:
-        return None
-    length, digest = raw
-    bytes.fromhex(digest)  # raises where it is none
-    if type(length) is not int or length < 0:
-        raise ValueError(f"the length of a text can't be {shown(length)}")
-    return length, digest
 
 
 def _known(known: dict[str, type[Any]], name: str) -> type[Any]:

@@ -16,7 +16,7 @@ import attrs
 from trimtab._events import ResultDigest
 from trimtab._session.projection import BaseProjection
 from trimtab._types.text import as_text, error_message, sanitize, shown
-from trimtab._types.values import DEEPEST, SMALL_INT
+from trimtab._types.values import DEEPEST, field_names
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -98,13 +98,9 @@ def encode_number(value: float) -> Any:
 
     Fast JSON libraries, and those of most other languages, read such a number as a float.
     """
-    if type(value) is float and isfinite(value):
-        return value
     if isinstance(value, float):
         number = float.__float__(value)
         return number if isfinite(number) else {"$float": repr(number)}
-    if type(value) is int and -SMALL_INT < value < SMALL_INT:
-        return value
     whole = int.__int__(value)
     return whole if _LEAST_INT <= whole <= _MOST_INT else {"$int": hex(whole)}
 
@@ -124,18 +120,6 @@ def _member(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bytes | frozenset):
         return value
     return as_text(value)
-
-
-@cache
-def field_names(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a class of attrs or dataclasses; none for other classes."""
-    if attrs.has(kind):
-        return tuple(field.name for field in attrs.fields(kind))
-    import dataclasses
-
-    if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
-    return ()
 
 
 def _key(key: Any) -> str:
@@ -175,12 +159,13 @@ def _read_mark(read: Callable[[Any], Any], mark: str, value: Any) -> Any:
         raise ValueError(f"{mark} can't hold {shown(value)}") from None
 
 
-def _digest(value: list[Any]) -> ResultDigest:
-    length, digest = value
+def read_digest(raw: list[Any]) -> tuple[int, str]:
+    """Return the length and the digest of a text; raise an error where they are none."""
+    length, digest = raw
     bytes.fromhex(digest)
     if type(length) is not int or length < 0:
-        raise ValueError("the length is no whole number from 0")
-    return ResultDigest(length, digest)
+        raise ValueError(f"the length of a text can't be {shown(length)}")
+    return length, digest
 
 
 def _set(value: Any) -> frozenset[Any]:
@@ -195,7 +180,7 @@ def _hashable(value: Any) -> Any:
 
 _MARKED: dict[str, Callable[[Any], Any]] = {
     "$bytes": lambda value: b64decode(value, validate=True),
-    "$digest": _digest,
+    "$digest": lambda value: ResultDigest(*read_digest(value)),
     "$float": lambda value: float(_FLOATS[_FLOATS.index(value)]),
     "$int": lambda value: int(value, 16),
     "$set": _set,
@@ -290,7 +275,7 @@ def _record_writer(converter: Converter, kind: Any) -> Callable[[Any], dict[str,
 def _record_reader(converter: Converter, kind: Any) -> Callable[[Any, Any], Any]:
     read = converter.gen_structure_attrs_fromdict(kind)
     hints = get_type_hints(kind)
-    lists = [name for name in field_names(kind) if _is_list(hints.get(name))]
+    lists = [name for name in field_names(kind) or () if _is_list(hints.get(name))]
 
     def structure(value: Any, _: Any) -> Any:
         if type(value) is not dict:

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from trimtab._events import ResultDigest, ToolInvoked
 from trimtab._session import Slice
 from trimtab._types.text import as_text, shorten
-from trimtab._types.values import SMALL_INT, blake2b
+from trimtab._types.values import SMALL_INT, digest_of, exact
 
 T = TypeVar("T")
 _KEPT_PARAMS = 256
@@ -218,14 +218,8 @@ def _dumps(batch: list[_Row]) -> bytes:
 
 def _plain(value: Any) -> Any:
     """Return what can be packed of a value of a class that derives from a plain one."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if isinstance(value, str):
-        return "".join(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    return float.__float__(value) if isinstance(value, float) else None
+    value = exact(value)
+    return value if type(value) in _PLAIN else None
 
 
 def _digest(value: Any) -> tuple[int, str]:
@@ -235,8 +229,7 @@ def _digest(value: Any) -> tuple[int, str]:
         return value.length, value.digest
     else:
         text = as_text(value)
-    raw = text.encode("utf-8", "surrogatepass")
-    return len(text), blake2b(raw, digest_size=16).hexdigest()
+    return len(text), digest_of(text, 16)
 
 
 def _room_after(value: Any, room: int, depth: int = 4) -> int:

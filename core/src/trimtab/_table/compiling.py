@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from trimtab._boundary import (
     Ask,
     call,
-    exact,
     own_feedback,
     own_flag,
     own_injection,
@@ -32,6 +31,7 @@ from trimtab._table import (
     PromptTable,
 )
 from trimtab._types.errors import ConfigurationError, ProviderInvalid
+from trimtab._types.values import exact
 
 if TYPE_CHECKING:
     from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from math import isfinite
 from typing import Any
+
+import attrs
 
 from trimtab._types.errors import is_interruption
 from trimtab._types.text import as_text
@@ -24,6 +27,35 @@ DEEPEST = 64
 SMALL_INT = 1 << 62
 """Far below `MOST_BITS`, and cheaper to compare with."""
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
+_EXACT = _AS_THEY_ARE | {int, float}
+
+
+def exact(value: Any) -> Any:
+    """Return a text or number without what a subclass adds; anything else as it is."""
+    if type(value) in _EXACT:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else value
+
+
+def digest_of(text: str, size: int = 8) -> str:
+    """Return a digest of any text, halves of characters included, in hexadecimal."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
+@cache
+def field_names(kind: Any) -> tuple[str, ...] | None:
+    """Return the fields of a class of attrs or dataclasses; None for other classes."""
+    if attrs.has(kind):
+        return tuple(field.name for field in attrs.fields(kind))
+    import dataclasses  # imported by whoever has made one
+
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return None
 
 
 def reduced(value: Any, inside: tuple[int, ...] = ()) -> Any:
