@@ -460,7 +460,7 @@ def test_a_projection_that_rests_is_up_to_date_for_who_asks_for_it(kit: Any) -> 
 
     assert run.trajectory.projection("telling").calls == 4
     assert run.guide(SELECT, timeout=5.0) is not None
-    run.save()
+    run._save()
     assert run.state.feeds.feeds["telling"].is_saved
 
 

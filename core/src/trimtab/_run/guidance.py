@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -52,15 +52,6 @@ LEAST_SHARE = 4
 """`provide` has at least this part of a provider's timeout, however long `classify` took."""
 
 
-@attrs.frozen
-class Decision:
-    """Where and how guidance would be placed."""
-
-    point: DecisionPoint
-    delivery: Delivery
-    replayed: bool = False
-
-
 def guide(
     run: OpenRun,
     entries: Sequence[GuidanceEntry],
@@ -74,70 +65,46 @@ def guide(
     """Ask providers, choose, and record what is delivered."""
     context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
     replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)
-    results = [
-        (entry, reply)
-        for entry, reply in zip(entries, replies, strict=False)
-        if reply.value is not None
-    ]
-    if not results:
+    answers = [(e, r) for e, r in zip(entries, replies, strict=False) if r.value is not None]
+    if not answers:
         return NOTHING
-    candidates = _candidates(run, results, context, timeout)
+    found = [_candidate(run, entry, reply, context, timeout) for entry, reply in answers]
+    candidates = [candidate for candidate in found if candidate is not None]
     if not candidates:
         return NOTHING
-    return _settle(run, candidates, Decision(point, delivery or run.host.delivers(point), replayed))
+    way = delivery or run.host.delivers(point)
+    return _settle(run, candidates, point, way, replayed=replayed)
 
 
-def _candidates(
-    run: OpenRun,
-    results: Iterable[tuple[GuidanceEntry, Reply[ProviderResult]]],
-    context: GuidanceContext,
-    timeout: float | None,
-) -> list[Candidate]:
-    found = []
-    for entry, reply in results:
-        result = reply.value
-        if isinstance(result, Proposal):
-            candidate = _candidate(entry, result)
-            reason = _held_back(run, entry, candidate.episode, context.decision_point)
-            found.append(attrs.evolve(candidate, held_back=reason))
-        elif isinstance(result, ClassificationResult):
-            known = attrs.evolve(context, classification=result)
-            proposal = _provided(run, entry, known, timeout, reply.seconds)
-            if proposal is not None:
-                found.append(proposal)
-    return found
-
-
-def _provided(
+def _candidate(
     run: OpenRun,
     entry: GuidanceEntry,
+    reply: Reply[ProviderResult],
     context: GuidanceContext,
     timeout: float | None,
-    spent: float,
 ) -> Candidate | None:
-    """Return the text of a classification that names its episode and need not wait."""
-    verdict = context.classification
-    assert verdict is not None
-    episode = "" if entry.paces_itself else verdict.episode
-    if not verdict.relevant:
+    """Return a proposal; of a classification, if it names no episode or that need not wait."""
+    answer, point = reply.value, context.decision_point
+    if not isinstance(answer, ClassificationResult):
+        return None if answer is None else _proposed(run, entry, answer, point)
+    episode = "" if entry.paces_itself else answer.episode
+    if not answer.relevant:
         with run.session.lock:
             run.state.episodes.close(episode or "")
         return None
-    point = context.decision_point
-    reason = "" if episode is None else _held_back(run, entry, episode, point)
-    if reason:
-        _withhold(run, entry, _recorded(verdict), reason, context.decision_point)
+    held_back = None if episode is None else _held_back(run, entry, episode, point)
+    if held_back:
+        facts = _facts(run, entry.source, _recorded(answer), episode or "", point)
+        _suppress(run, facts, held_back)
         return None
     assert entry.provide is not None
-    left = None if timeout is None else max(timeout - spent, timeout / LEAST_SHARE)
-    replies = run.invoker.ask((entry.provide,), context, left, spent)
+    known = attrs.evolve(context, classification=answer)
+    left = None if timeout is None else max(timeout - reply.seconds, timeout / LEAST_SHARE)
+    replies = run.invoker.ask((entry.provide,), known, left, reply.seconds)
     injection = replies[0].value if replies else None
     if injection is None:
         return None
-    candidate = _candidate(entry, Proposal(injection, verdict))
-    if episode is None:
-        reason = _held_back(run, entry, candidate.episode, point)
-    return attrs.evolve(candidate, held_back=reason)
+    return _proposed(run, entry, Proposal(injection, answer), point, held_back)
 
 
 def _recorded(verdict: ClassificationResult) -> ClassificationResult:
@@ -145,16 +112,25 @@ def _recorded(verdict: ClassificationResult) -> ClassificationResult:
     return verdict if verdict.found is None else attrs.evolve(verdict, found=None)
 
 
-def _candidate(entry: GuidanceEntry, proposal: Proposal) -> Candidate:
+def _proposed(
+    run: OpenRun,
+    entry: GuidanceEntry,
+    proposal: Proposal,
+    point: DecisionPoint,
+    held_back: str | None = None,
+) -> Candidate:
     injection = attrs.evolve(
         proposal.injection,
         source=entry.source.name,
         category=proposal.injection.category or entry.category,
     )
     named = Proposal(injection, _recorded(proposal.classification))
-    return Candidate(
+    made = Candidate(
         entry.source, entry.config, entry.order, named, paces_itself=entry.paces_itself
     )
+    if held_back is None:
+        held_back = _held_back(run, entry, made.episode, point)
+    return attrs.evolve(made, held_back=held_back)
 
 
 def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str, point: DecisionPoint) -> str:
@@ -170,35 +146,31 @@ def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str, point: Decision
         return state.guidance.held_back(entry.source.name, episode, entry.config, state.turn)
 
 
-def _withhold(
+def _settle(
     run: OpenRun,
-    entry: GuidanceEntry,
-    verdict: ClassificationResult,
-    reason: str,
+    candidates: list[Candidate],
     point: DecisionPoint,
-) -> None:
-    episode = "" if entry.paces_itself else verdict.episode or ""
-    with run.session.lock:
-        if not run.state.guidance.newly_withheld(episode or entry.source.name, reason):
-            return
-    facts = _facts(run, entry.source, verdict, episode, point)
-    run.dispatch(GuidanceSuppressed, reason=reason, **facts)
-
-
-def _settle(run: OpenRun, candidates: list[Candidate], decision: Decision) -> GuidanceBatch:
+    delivery: Delivery,
+    *,
+    replayed: bool,
+) -> GuidanceBatch:
     with run.session.lock:
         admitted = []
         for candidate in candidates:
-            reason = _obstacle(run, candidate, decision.delivery)
+            reason = _obstacle(run, candidate, delivery)
             if reason:
-                _suppress(run, candidate, decision.point, reason)
+                _suppress(run, _facts_of(run, candidate, point), reason)
             else:
                 admitted.append(candidate)
         chosen, dropped = select(admitted, limit=run.prompt.table.guidance_limit)
         for candidate, reason in dropped:
-            _suppress(run, candidate, decision.point, reason)
-        live = [candidate for candidate in chosen if _deliver(run, candidate, decision)]
-    return GuidanceBatch(tuple(candidate.injection for candidate in live))
+            _suppress(run, _facts_of(run, candidate, point), reason)
+        live = [
+            candidate.injection
+            for candidate in chosen
+            if _deliver(run, candidate, point, delivery, replayed=replayed)
+        ]
+    return GuidanceBatch(tuple(live))
 
 
 def _obstacle(run: OpenRun, candidate: Candidate, delivery: Delivery) -> str:
@@ -211,30 +183,32 @@ def _obstacle(run: OpenRun, candidate: Candidate, delivery: Delivery) -> str:
     return "same text as before" if run.state.guidance.repeats_itself(candidate, delivery) else ""
 
 
-def _suppress(run: OpenRun, candidate: Candidate, point: DecisionPoint, reason: str) -> None:
-    problem = candidate.episode or candidate.source.name
-    if run.state.guidance.newly_withheld(problem, reason):
-        run.dispatch(GuidanceSuppressed, reason=reason, **_facts_of(run, candidate, point))
+def _suppress(run: OpenRun, facts: dict[str, Any], reason: str) -> None:
+    problem = facts["episode"] or facts["provider_name"]
+    with run.session.lock:
+        if run.state.guidance.newly_withheld(problem, reason):
+            run.dispatch(GuidanceSuppressed, reason=reason, **facts)
 
 
-def _deliver(run: OpenRun, candidate: Candidate, decision: Decision) -> bool:
+def _deliver(
+    run: OpenRun, candidate: Candidate, point: DecisionPoint, delivery: Delivery, *, replayed: bool
+) -> bool:
     """Record what was chosen; return whether the agent reads it."""
-    facts = _facts_of(run, candidate, decision.point)
+    facts = _facts_of(run, candidate, point)
     shadow = in_shadow(candidate.config, candidate.source, run.run_id)
-    if shadow or decision.replayed:
-        kept = decision.delivery is Delivery.PERSISTED and not shadow
+    if shadow or replayed:
         run.dispatch(
             GuidanceSuppressed,
             reason="in shadow" if shadow else "replayed",
             counted=candidate.injection,
-            in_history=kept,
+            in_history=delivery is Delivery.PERSISTED and not shadow,
             **facts,
         )
         return False
     run.dispatch(
         GuidanceDelivered,
         injection=candidate.injection,
-        delivery=decision.delivery,
+        delivery=delivery,
         level=run.state.episodes.next_level(candidate.episode),
         **facts,
     )

@@ -21,7 +21,6 @@ from trimtab._boundary import (
 from trimtab._contract import RecorderContext
 from trimtab._events import Event
 from trimtab._events.asked import Question
-from trimtab._session import Sink
 from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _caused_by(feeds: _Feeds, work: Callable[..., T], *arguments: Any) -> T:
         _CAUSES.reset(token)
 
 
-class RecorderFeed(Sink):
+class RecorderFeed:
     """Hands the events of one run to one recorder, in the order in which they were recorded.
 
     A recorder that fails or is overdue is a failure like any provider's: an event, and after
@@ -209,17 +208,17 @@ class RecorderFeed(Sink):
 class Recordings:
     """The recorders of one run while it is open."""
 
-    def __init__(self, run: OpenRun, timeout: float | None) -> None:
+    def __init__(
+        self, run: OpenRun, recorders: Iterable[RunHook], keep: int | None, timeout: float | None
+    ) -> None:
+        """Open the recorders; one that fails is left out, on record."""
         self._run = run
         self._timeout = timeout
         self._open: list[tuple[RecorderFeed, Any]] = []
-
-    def start(self, recorders: Iterable[RunHook], keep: int | None) -> None:
-        """Open the recorders; one that fails is left out, on record."""
-        table = self._run.prompt.table
+        table = run.prompt.table
         context = RecorderContext(
-            self._run,
-            self._run.trajectory.tool_profiles,
+            run,
+            run.trajectory.tool_profiles,
             keep,
             providers=table.settings,
             guidance_limit=table.guidance_limit,
@@ -228,12 +227,12 @@ class Recordings:
         )
         for source, start in recorders:
             opened = partial(_opened, start)
-            reply = self._run.invoker.call(source, "open", opened, context, self._timeout)
+            reply = run.invoker.call(source, "open", opened, context, timeout)
             if reply.value is not None:
                 record, close = reply.value
-                feed = RecorderFeed(self._run, source, record, self._timeout)
+                feed = RecorderFeed(run, source, record, timeout)
                 self._open.append((feed, close))
-                self._run.session._attach(feed)
+                run.session._attach(feed)
 
     def tell(self, event: Event) -> None:
         """Tell the recorders what the session does not keep; of a question also the deadline."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -14,28 +14,14 @@ from trimtab._run.completion import check, feedback, note_existing_files, own_ch
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
 from trimtab._types.errors import SessionError
+from trimtab._types.options import is_collection
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.guidance import CompletionChecked, Feedback
     from trimtab._run.recording import Recordings
-    from trimtab._table import GuidanceEntry
-
-T = TypeVar("T")
-
-
-class _Stop(TypedDict, total=False):
-    """The arguments of `Run.check_completion`, for its twin."""
-
-    output: Any
-    stop_reason: str | None
-    extra: Iterable[Any]
-    background_work: bool
-    awaiting_user: bool
-    api_error: str | None
-    final: bool
-
+    from trimtab._table import GuidanceEntry, RunHook
 
 _NO_CALLS: tuple[ToolCall, ...] = ()
 # A member that is looked up in its class takes ten times as long as a name.
@@ -52,42 +38,28 @@ class Run(OpenRun):
     Args:
         session, prompt, host, deadline, budget, timeout: as for `Session.open_run`.
         state: counters and signals; read it, don't write it.
-
-    Attributes:
-        recordings: the recorders, while the run is open; None if it has none.
     """
 
-    recordings: Recordings | None = None
+    _recordings: Recordings | None = None  # while the run is open, if it has any
 
     def __repr__(self) -> str:
         state = self.state
         ended = "closed" if state.closed else "open"
         return f"<Run {self.run_id!r} of {state.prompt_name!r}: {state.calls} calls, {ended}>"
 
-    def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
-        """Open the recorders of this run; `Session.open_run` does it.
-
-        Args:
-            recorders: who they are, and their ``open``.
-            keep: tool results that the session keeps whole; None for all.
-        """
+    def _start_recording(self, recorders: Iterable[RunHook], keep: int | None) -> None:
         from trimtab._run.recording import Recordings
 
-        self.recordings = Recordings(self, self._timeout)
-        self.recordings.start(recorders, keep)
+        self._recordings = Recordings(self, recorders, keep, self._timeout)
 
-    def stop_recording(self) -> None:
+    def _stop_recording(self) -> None:
         """Close the recorders of this run; they get no more events."""
-        if self.recordings is not None:
-            self.recordings.stop()
-            self.recordings = None
+        if self._recordings is not None:
+            self._recordings.stop()
+            self._recordings = None
 
-    def opened(self, *, resumed: bool) -> None:
-        """Call the providers' ``run_opened``; `Session.open_run` does it.
-
-        Args:
-            resumed: whether the run was known already.
-        """
+    def _tell_opened(self, *, resumed: bool) -> None:
+        """Call the providers' ``run_opened``."""
         for skipped in self.prompt.table.skipped:
             self.session.dispatch(self.stamp(skipped))
         if self.prompt.table.feedback and not resumed:
@@ -108,14 +80,14 @@ class Run(OpenRun):
             return
         self.dispatch(RunClosed, reason=reason)
         self._call_run_hooks(self.prompt.table.closed, "run_closed")
-        self.stop_recording()
+        self._stop_recording()
 
     def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
         context = RunContext(self)
         for source, hook in hooks:
             self.invoker.call(source, name, hook, context, self._timeout)
 
-    def save(self) -> None:
+    def _save(self) -> None:
         """Keep in the state what no event recorded: the time until now, and the projections."""
         if not self.state.closed:
             self.state.active_seconds = self.active_seconds
@@ -211,7 +183,7 @@ class Run(OpenRun):
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
         calls = _NO_CALLS if pending is _NO_CALLS else as_calls(pending, "pending")
-        if self.recordings is not None:
+        if self._recordings is not None:
             self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
         entries = self._begin(point, delivery, timeout)
         if not entries:
@@ -223,10 +195,10 @@ class Run(OpenRun):
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Tell the recorders that guidance is asked for, if it makes a difference."""
         matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
-        if self.recordings is not None and matters and not self.state.closed:
+        if self._recordings is not None and matters and not self.state.closed:
             from trimtab._events.asked import GuidanceAsked
 
-            self.recordings.tell(GuidanceAsked(decision_point=point, **asked))
+            self._recordings.tell(GuidanceAsked(decision_point=point, **asked))
 
     def feedback(self, *, timeout: float | None = None, replayed: bool = False) -> str | None:
         """Return the feedback that is due now, rendered, or None.
@@ -251,10 +223,10 @@ class Run(OpenRun):
             timeout = as_timeout(timeout)
         if self.state.closed or not self.prompt.table.feedback:
             return ()
-        if self.recordings is not None:
+        if self._recordings is not None:
             from trimtab._events.asked import FeedbackAsked
 
-            self.recordings.tell(FeedbackAsked(replayed=replayed))
+            self._recordings.tell(FeedbackAsked(replayed=replayed))
         return feedback(self, timeout, replayed=replayed)
 
     def check_completion(
@@ -292,7 +264,9 @@ class Run(OpenRun):
         as_flag("final", final)
         from trimtab._events.asked import CompletionAsked
 
-        own = own_checks(_items("extra", extra))
+        if not is_collection(extra):
+            raise SessionError(f"extra must be a list, not {shown(extra)}")
+        own = own_checks(tuple(extra))
         asked = CompletionAsked(
             output=output,
             stop_reason=stop_reason,
@@ -302,13 +276,13 @@ class Run(OpenRun):
             final=final,
             extra=tuple(entry.source.name for entry in own),
         )
-        if self.recordings is not None:
-            self.recordings.tell(asked)
+        if self._recordings is not None:
+            self._recordings.tell(asked)
         with self.session.lock.guard:
             self.state.close_turn()
         return check(self, asked, own)
 
-    async def acheck_completion(self, **stop: Unpack[_Stop]) -> CompletionChecked:
+    async def acheck_completion(self, **stop: Any) -> CompletionChecked:
         """As `check_completion`, off the event loop."""
         import asyncio  # half of the time that importing trimtab would take
 
@@ -327,14 +301,8 @@ class Run(OpenRun):
             text = "\n\n".join(filter(None, (rendered.text, batch.text)))
             rendered = attrs.evolve(rendered, text=text)
         self.rendered = rendered
-        if self.recordings is not None:
+        if self._recordings is not None:
             from trimtab._events.asked import PromptRendered
 
-            self.recordings.tell(PromptRendered(text=rendered.text))
+            self._recordings.tell(PromptRendered(text=rendered.text))
         return rendered
-
-
-def _items(name: str, values: Any) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise SessionError(f"{name} must be a list, not {shown(values)}")
-    return tuple(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trimtab._contract.hosts import LOCAL_HOST, Host
@@ -78,7 +78,7 @@ class Session(Record):
         budget = prompt.table.budget if budget is None else budget
         hooks = (*prompt.table.recorders, *_recorders(recorders))
         if run_id in self._runs:
-            self._runs[run_id].save()
+            self._runs[run_id]._save()
         with self.lock:
             state, resumed = self._state_for(prompt, agent_id, run_id)
             state.feeds.use_profiles((*prompt.template.tool_profiles, *host.tool_profiles))
@@ -88,19 +88,19 @@ class Session(Record):
             )
             earlier = self._runs.get(run.run_id)
             self._runs[run.run_id] = run
-            if not hooks:
-                run.dispatch(RunOpened, resumed=resumed)
         if earlier is not None:
-            earlier.stop_recording()
-        if hooks:
-            self._start_recording(run, hooks, resumed=resumed)
-        run.opened(resumed=resumed)
-        return run
+            earlier._stop_recording()
+        return self._opened(run, hooks, {"resumed": resumed}, resumed=resumed)
 
-    def _start_recording(self, run: Run, hooks: Iterable[RunHook], **opened: Any) -> None:
+    def _opened(
+        self, run: Run, hooks: Sequence[RunHook], event: Mapping[str, Any], *, resumed: bool
+    ) -> Run:
         """Open recorders, then record the opening; outside the lock, as they may open files."""
-        run.start_recording(hooks, self._keep)
-        run.dispatch(RunOpened, **opened)
+        if hooks:
+            run._start_recording(hooks, self._keep)
+        run.dispatch(RunOpened, **event)
+        run._tell_opened(resumed=resumed)
+        return run
 
     def fork_run(
         self,
@@ -138,7 +138,7 @@ class Session(Record):
                 f"run {run_id!r:.100} is known already: give the fork another run_id"
             )
         hooks = (*run.prompt.table.recorders, *_recorders(recorders))
-        run.save()
+        run._save()
         with self.lock:
             state = fork(self, run.state, calls, run_id or new_id(), agent_id)
             self._adopt(state)
@@ -146,13 +146,8 @@ class Session(Record):
                 self, run.prompt, state, host=run.host, deadline=run.deadline, budget=run.budget
             )
             self._runs[made.run_id] = made
-            origin: dict[str, Any] = {"forked_from": run.run_id, "forked_at": state.calls}
-            if not hooks:
-                made.dispatch(RunOpened, **origin)
-        if hooks:
-            self._start_recording(made, hooks, **origin)
-        made.opened(resumed=True)
-        return made
+        origin = {"forked_from": run.run_id, "forked_at": state.calls}
+        return self._opened(made, hooks, origin, resumed=True)
 
     def _state_for(
         self, prompt: Prompt[Any], agent_id: str | None, run_id: str | None
@@ -198,7 +193,7 @@ class Session(Record):
         from trimtab._run.saving import SavedRun, dump
 
         for run in tuple(self._runs.values()):
-            run.save()
+            run._save()
         with self.lock:
             slices = {kind: records._copy() for kind, records in self._slices.items()}
             runs = [SavedRun.of(state) for state in self._states.values()]

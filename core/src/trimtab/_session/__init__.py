@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from copy import copy
 from threading import RLock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from trimtab._types.errors import SessionError
@@ -125,28 +124,22 @@ def keep_last(n: int) -> Reducer:
     return reduce
 
 
-class Sink(ABC):
+class Sink(Protocol):
     """Takes records under the session's lock, and handles them once the lock is free."""
 
-    @abstractmethod
-    def wants(self, event: object) -> bool:
-        """Return whether `event` is for this sink; called under the lock."""
+    def wants(self, event: object, /) -> bool: ...
 
-    @abstractmethod
-    def put(self, event: object) -> None:
-        """Queue `event`; called under the lock."""
+    def put(self, event: object, /) -> None: ...
 
-    @abstractmethod
-    def drain(self) -> None:
-        """Handle what is queued; called without the lock. Never raises an `Exception`."""
+    def drain(self) -> None: ...
 
 
-def tell_all(tell: Callable[[T], object], each: Iterable[T]) -> None:
-    """Call `tell` with each; an interrupt is raised once all the others were told."""
+def do_all(each: Iterable[Callable[[], object]]) -> None:
+    """Call each; an interrupt is raised once all the others were called."""
     interruption: BaseException | None = None
-    for one in each:
+    for work in each:
         try:
-            tell(one)
+            work()
         except BaseException as error:  # noqa: BLE001 - raised below
             interruption = interruption or error
     if interruption is not None:
@@ -154,9 +147,7 @@ def tell_all(tell: Callable[[T], object], each: Iterable[T]) -> None:
 
 
 class SessionLock:
-    """A re-entrant lock that calls `tell` for what was left with `later`, once it is free.
-
-    `tell` raises nothing but an interrupt, which is raised once all that was left is told.
+    """A re-entrant lock that calls what was left with `later`, once it is free.
 
     So observers are called outside the lock even where one dispatch happens inside another
     holder's block.
@@ -166,8 +157,7 @@ class SessionLock:
             costs a quarter.
     """
 
-    def __init__(self, tell: Callable[[object], None]) -> None:
-        self._tell = tell
+    def __init__(self) -> None:
         self._observed = False
         self._renew()
         _LOCKS.add(self)
@@ -176,7 +166,7 @@ class SessionLock:
         self._lock = RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._depth = 0
-        self._untold: list[object] = []
+        self._left: list[Callable[[], object]] = []
         self.guard: AbstractContextManager[Any] = self if self._observed else self._lock
 
     @property
@@ -200,16 +190,16 @@ class SessionLock:
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
-        if self._depth or not self._untold:
+        if self._depth or not self._left:
             self._release()
             return
-        untold, self._untold = self._untold, []
+        left, self._left = self._left, []
         self._release()
-        tell_all(self._tell, untold)
+        do_all(left)
 
-    def later(self, event: object) -> None:
-        """Tell `event` when the lock is free; call it while holding the lock."""
-        self._untold.append(event)
+    def later(self, work: Callable[[], object]) -> None:
+        """Call `work`, which raises nothing but an interrupt, when the lock is free."""
+        self._left.append(work)
 
 
 _LOCKS: WeakSet[SessionLock] = WeakSet()

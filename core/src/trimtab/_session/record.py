@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from sys import maxsize
@@ -18,7 +19,7 @@ from trimtab._events import (
     UserMessage,
 )
 from trimtab._events.guidance import ObserverFaulted
-from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers, tell_all
+from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers, do_all
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError, class_name
@@ -46,7 +47,7 @@ class Record:
             raise ValueError(f"keep must be 1 or more, or None for all, not {shown(keep)}")
         check_clock(clock)
         self.clock = clock
-        self.lock = SessionLock(self._tell)
+        self.lock = SessionLock()
         self._keep = keep
         self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
         self._reducers: dict[type[Any], Reducer] = {}
@@ -169,7 +170,7 @@ class Record:
         else:
             records._apply(reducer(records, event))
         if self._listeners_of(kind):
-            self.lock.later(event)
+            self.lock.later(partial(self._tell, event))
         self._feed(event)
 
     def _feed(self, event: object) -> None:
@@ -177,7 +178,7 @@ class Record:
         for sink in self._sinks:
             if sink.wants(event):
                 sink.put(event)
-                self.lock.later(sink)
+                self.lock.later(sink.drain)
 
     def _attach(self, sink: Sink) -> None:
         with self.lock:
@@ -190,12 +191,7 @@ class Record:
             self._heed()
 
     def _tell(self, event: object) -> None:
-        """Hand an event to its observers, or let a sink work off what it has taken."""
-        if isinstance(event, Sink):
-            event.drain()
-            return
-        listeners = self._listeners_of(type(event))
-        tell_all(lambda callback: self._tell_one(callback, event), listeners)
+        do_all([partial(self._tell_one, one, event) for one in self._listeners_of(type(event))])
 
     def _tell_one(self, callback: Callable[[Any], object], event: object) -> None:
         if owners().count(callback) >= MOST_NESTED:

@@ -105,7 +105,7 @@ class Task:
         """
         session = Session.restore(self.session.snapshot())
         for run in self.session._runs.values():  # an ended process holds no file
-            run.stop_recording()
+            run._stop_recording()
         self.session = session
         return attrs.evolve(self, session=session, made={})
 
