@@ -24,7 +24,6 @@ __all__, __getattr__, __dir__ = lazy_names(
             "ClassificationResult Feedback format_guidance GuidanceDelivered "
             "GuidanceInjection NOT_RELEVANT Observation Proposal"
         ),
-        "_functions": "check_completion collect_feedback collect_guidance",
         "_hosting.chat": "Adapter PromptResponse",
         "_hosting.executor": "ToolExecutor",
         "_plugins.config_tables": "Configuration",
@@ -38,7 +37,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_prompt": "Prompt PromptTemplate",
         "_prompt.sections": "MarkdownSection",
         "_run.run": "Run",
-        "_run.session": "Session",
+        "_run.session": "check_completion collect_feedback collect_guidance Session",
         "_session": "Append keep_last Replace Slice",
         "_types.errors": (
             "ConfigurationError PromptError PromptEvaluationError ProviderError "

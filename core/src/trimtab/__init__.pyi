@@ -43,11 +43,6 @@ from trimtab._events.guidance import (
     Proposal as Proposal,
     format_guidance as format_guidance,
 )
-from trimtab._functions import (
-    check_completion as check_completion,
-    collect_feedback as collect_feedback,
-    collect_guidance as collect_guidance,
-)
 from trimtab._hosting.chat import (
     Adapter as Adapter,
     PromptResponse as PromptResponse,
@@ -87,6 +82,9 @@ from trimtab._run.run import (
 )
 from trimtab._run.session import (
     Session as Session,
+    check_completion as check_completion,
+    collect_feedback as collect_feedback,
+    collect_guidance as collect_guidance,
 )
 from trimtab._session import (
     Append as Append,

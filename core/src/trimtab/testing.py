@@ -11,7 +11,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_testing.host_kit.kit": "host_table HostConformance HostKit Played Task Verdict",
         "_testing.host_kit.service": "Ask Says Service",
         "_testing.lab": "Checker Commentator Lab Speaker",
-        "_testing.player": "build_trajectory Player ProviderFailed recorded_session",
+        "_testing.player": "Player ProviderFailed",
         "_testing.runs": "Call Compaction good_runs Item Message odd_run Text Wait",
         "_types.limits": "ManualClock",
     },

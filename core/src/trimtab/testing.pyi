@@ -26,8 +26,6 @@ from trimtab._testing.lab import (
 from trimtab._testing.player import (
     Player as Player,
     ProviderFailed as ProviderFailed,
-    build_trajectory as build_trajectory,
-    recorded_session as recorded_session,
 )
 from trimtab._testing.runs import (
     Call as Call,

@@ -37,8 +37,6 @@ from trimtab.testing import (
     Speaker,
     Text,
     Wait,
-    build_trajectory,
-    recorded_session,
 )
 
 FAILING = Call("shell", {"command": "pytest"}, "1 failed", outcome="error")
@@ -110,9 +108,9 @@ def test_after_a_restart_the_run_goes_on_with_new_providers() -> None:
 
 
 def test_a_trajectory_and_a_session_are_built_from_calls() -> None:
-    trajectory = build_trajectory([FAILING] * 3)
+    trajectory = Player().play([FAILING] * 3).trajectory
     assert (trajectory.calls, trajectory.turns) == (3, 3)
-    session = recorded_session([FAILING, Call("read")])
+    session = Player().play([FAILING, Call("read")]).session
     assert [call.outcome for call in session[ToolInvoked].all()] == [Outcome.ERROR, Outcome.OK]
 
 

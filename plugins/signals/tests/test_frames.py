@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import Outcome
-from trimtab.testing import Call, build_trajectory
+from trimtab.testing import Call, Player
 from trimtab_signals import Calls
 from trimtab_signals._envelope import arguments_of, opened
 from trimtab_signals._frame import without_frame
@@ -92,7 +92,7 @@ def test_an_envelope_is_opened_as_an_object_and_as_text(envelope, said):
 
 def test_a_failure_inside_an_envelope_is_a_failure():
     inner = json.dumps({"success": False, "error": "target is required"})
-    trajectory = build_trajectory([Call("send", {}, {"output": inner, "ok": True})])
+    trajectory = Player().play([Call("send", {}, {"output": inner, "ok": True})]).trajectory
 
     (call,) = trajectory.follow(Calls).recent(1)
     assert call.failed
@@ -101,7 +101,9 @@ def test_a_failure_inside_an_envelope_is_a_failure():
 
 def test_the_status_in_a_frame_counts_and_is_not_quoted():
     answer = "make: *** [all] Error 2\n[The command completed with exit code 2.]"
-    trajectory = build_trajectory([Call("bash", {"command": "make"}, f"Exit code: 2\n{answer}")])
+    trajectory = (
+        Player().play([Call("bash", {"command": "make"}, f"Exit code: 2\n{answer}")]).trajectory
+    )
 
     (call,) = trajectory.follow(Calls).recent(1)
     assert call.failed
@@ -111,7 +113,7 @@ def test_the_status_in_a_frame_counts_and_is_not_quoted():
 def test_an_error_without_words_stays_without_words_in_a_frame():
     call = Call("bash", {"command": "grep x a"}, "[Step 1/60]\n", outcome=Outcome.ERROR)
 
-    assert not build_trajectory([call]).follow(Calls).recent(1)[0].failed
+    assert not Player().play([call]).trajectory.follow(Calls).recent(1)[0].failed
 
 
 def test_arguments_are_found_in_json_text_and_below_one_field():

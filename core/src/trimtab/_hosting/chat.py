@@ -63,17 +63,13 @@ class Driver(BlockingDriver):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.close(_reason(error))
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.close(_reason(error))
 
     async def arender(self, *params: Any) -> RenderedPrompt[Any]:
@@ -86,8 +82,7 @@ class Driver(BlockingDriver):
 
     async def abefore_tools(self, **how: Any) -> str:
         """As `before_tools`, off the event loop."""
-        asks = self.asks(TOOLS)
-        return await off_loop(asks, self.before_tools, **how)
+        return await off_loop(self.asks(TOOLS), self.before_tools, **how)
 
     async def aanswered(self, call: ToolCall | str, *result: Any, **facts: Any) -> str:
         """As `answered`, off the event loop."""
@@ -166,7 +161,10 @@ class Chat(Driver):
                 of calls that no response asked for, are ignored.
             user: what the user newly said; see `user_said`. Text that trimtab has placed is none.
         """
-        self._take(answers, user)
+        self.settle(answers)
+        for said in [user] if isinstance(user, str) else user or ():
+            if not said.lstrip().startswith(_OURS):
+                self.user_said(said)
         first = not self.run.state.turns and not self._rendered
         if first and self._placement.way(DecisionPoint.PRE_RENDER) is Delivery.EPHEMERAL:
             self._rendered = True
@@ -225,12 +223,6 @@ class Chat(Driver):
                 )
                 self._placement.carry(text)
 
-    def _take(self, answers: Iterable[Answer], user: str | Iterable[str] | None) -> None:
-        self.settle(answers)
-        for said in [user] if isinstance(user, str) else user or ():
-            if not said.lstrip().startswith(_OURS):
-                self.user_said(said)
-
 
 IDLE_SECONDS = 3600.0
 """After an hour without a report a conversation's run is closed; it goes on when it is needed."""
@@ -252,6 +244,7 @@ class DriverOptions(TypedDict, total=False):
     strict: bool
 
 
+@attrs.define(eq=False)
 class Drivers:
     """Finds the driver of a conversation; opens its run, or opens it again.
 
@@ -272,28 +265,16 @@ class Drivers:
         idle: seconds after which the run of a conversation that nobody asked for is closed.
     """
 
-    def __init__(
-        self,
-        prompt: Prompt[Any],
-        session: Session | Callable[[str], Session] | None = None,
-        host: Host = LOCAL_HOST,
-        *,
-        timeout: float | None = 1.0,
-        strict: bool = False,
-        deadline: Deadline | float | None = None,
-        budget: Budget | None = None,
-        idle: float = IDLE_SECONDS,
-    ) -> None:
-        self.prompt = prompt
-        self.host = host
-        self._session = session
-        self._timeout = timeout
-        self._strict = strict
-        self._deadline = deadline
-        self._budget = budget
-        self._idle = idle
-        self._lock = Lock()
-        self._held: dict[tuple[str, str | None], _Held] = {}
+    prompt: Prompt[Any]
+    _session: Session | Callable[[str], Session] | None = None
+    host: Host = LOCAL_HOST
+    _timeout: float | None = attrs.field(default=1.0, kw_only=True)
+    _strict: bool = attrs.field(default=False, kw_only=True)
+    _deadline: Deadline | float | None = attrs.field(default=None, kw_only=True)
+    _budget: Budget | None = attrs.field(default=None, kw_only=True)
+    _idle: float = attrs.field(default=IDLE_SECONDS, kw_only=True)
+    _lock: Any = attrs.field(init=False, factory=Lock)
+    _held: dict[tuple[str, str | None], _Held] = attrs.field(init=False, factory=dict)
 
     def of(
         self, conversation: str, agent_id: str | None = None, *, host: Host | None = None

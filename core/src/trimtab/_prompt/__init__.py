@@ -244,7 +244,7 @@ class Prompt(Generic[Output]):
         config: Configuration | Literal["auto"] | None,
         environment: Mapping[str, str] | None,
     ) -> PromptTable:
-        from trimtab._table.compiling import build_table
+        from trimtab._table import build_table
 
         template = self.template
         declared: tuple[ProviderConfig, ...] = (

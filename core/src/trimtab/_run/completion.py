@@ -18,7 +18,7 @@ from trimtab._events.guidance import (
 from trimtab._policy import CompletionCheckerConfig
 from trimtab._policy.feedback import Mark, TaskCompletionResult
 from trimtab._policy.guidance import in_shadow
-from trimtab._table import CheckEntry, FeedbackEntry
+from trimtab._table import CheckEntry, FeedbackEntry, compile_check
 from trimtab._types.errors import TrimtabError
 from trimtab._types.text import plural, quote
 
@@ -64,7 +64,6 @@ def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
         return ()
     from trimtab._plugins.config_tables import Configuration
     from trimtab._plugins.resolution import resolve
-    from trimtab._table.compiling import compile_check
 
     configs = [
         one if isinstance(one, CompletionCheckerConfig) else CompletionCheckerConfig(one)

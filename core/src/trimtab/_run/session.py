@@ -1,16 +1,17 @@
-"""A session: the record, and the runs that are opened on it."""
+"""A session: the record, the runs that are opened on it, and functions on the run of a prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trimtab._contract import GuidanceContext
 from trimtab._contract.hosts import LOCAL_HOST, Host
-from trimtab._events import RunOpened, ToolInvoked
+from trimtab._events import DecisionPoint, RunOpened, ToolInvoked
 from trimtab._policy import RecorderConfig
 from trimtab._run.run import Run
 from trimtab._session import Reducer
-from trimtab._session.arguments import as_instance, as_text, as_timeout
+from trimtab._session.arguments import as_instance, as_member, as_text, as_timeout
 from trimtab._session.record import Record, new_id
 from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._types.errors import SessionError
@@ -18,6 +19,7 @@ from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
 from trimtab._types.text import plural, shown
 
 if TYPE_CHECKING:
+    from trimtab._events.guidance import CompletionChecked, GuidanceInjection
     from trimtab._prompt import Prompt
     from trimtab._table import RunHook
 
@@ -265,3 +267,64 @@ def _recorders(recorders: Iterable[Any]) -> tuple[RunHook, ...]:
 
     loaded = [resolve(config, Configuration()) for config in configs]
     return tuple((one.source, one.methods["open"]) for one in loaded)
+
+
+def collect_guidance(
+    context: GuidanceContext, *, decision_point: DecisionPoint
+) -> tuple[GuidanceInjection, ...]:
+    """Return the guidance of the enabled providers at a decision point, and record it.
+
+    Like `Run.guide`, PRE_TOOL_SELECTION closes the open turn.
+
+    Args:
+        context: a context of the run, e.g. ``run.guidance_context(point)``.
+        decision_point: where; it overrules the context's.
+
+    Raises:
+        SessionError: an argument has the wrong type.
+    """
+    as_instance("context", context, GuidanceContext, "write run.guidance_context(point)")
+    run = context._run
+    assert isinstance(run, Run)
+    as_member("decision_point", DecisionPoint, decision_point)
+    return run.guide(decision_point, pending=context.pending_tool_calls).injections
+
+
+def collect_feedback(
+    *, prompt: Prompt[Any], session: Session, deadline: Deadline | None = None
+) -> str | None:
+    """Return the feedback that is due, rendered, or None.
+
+    Args:
+        prompt: its open run in `session` is asked; one is opened if there is none.
+        session: the session.
+        deadline: a new time limit for the run; None keeps its own.
+
+    Raises:
+        SessionError: an argument has the wrong type.
+    """
+    as_instance("session", session, Session)
+    return session.run_of(prompt, deadline=deadline).feedback()
+
+
+def check_completion(
+    *,
+    prompt: Prompt[Any],
+    session: Session,
+    output: Any = None,
+    extra: Iterable[Any] = (),
+) -> CompletionChecked:
+    """Return whether the work of a prompt is done, and record the verdict.
+
+    Args:
+        prompt: its open run in `session` is asked; one is opened if there is none.
+        session: the session.
+        output: what the agent would end with, if anything.
+        extra: further checkers, as for `Run.check_completion`.
+
+    Raises:
+        ProviderError: one of `extra` is no completion checker.
+        SessionError: an argument has the wrong type.
+    """
+    as_instance("session", session, Session)
+    return session.run_of(prompt).check_completion(output=output, extra=extra)

@@ -1,22 +1,36 @@
-"""A prompt's compiled providers: what a run calls, in the prompt's order."""
+"""A prompt's providers: what it or its configuration names, compiled into what a run calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab._boundary import Ask
-from trimtab._events import DecisionPoint, Provenance
-from trimtab._events.guidance import ClassificationResult, Proposal
-from trimtab._policy import GuidanceProviderConfig
+from trimtab._boundary import (
+    Ask,
+    call,
+    own_feedback,
+    own_flag,
+    own_injection,
+    own_proposal,
+    own_result,
+    own_verdict,
+)
+from trimtab._events import DecisionPoint, Provenance, ProviderKind
+from trimtab._events.guidance import NOT_RELEVANT, ClassificationResult, Proposal
+from trimtab._policy import CompletionCheckerConfig, GuidanceProviderConfig
+from trimtab._types.errors import ConfigurationError, ProviderInvalid
+from trimtab._types.values import exact
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trimtab._contract import FeedbackContext, TaskCompletionContext
+    from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
     from trimtab._events.guidance import Feedback, ProviderSkipped
+    from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.validation import LoadedProvider
     from trimtab._policy import FeedbackTrigger, ProviderConfig
     from trimtab._policy.feedback import TaskCompletionResult
     from trimtab._types.limits import Budget
@@ -112,3 +126,218 @@ class PromptTable:
         found += [entry.source for entry in self.checks]
         found += [source for source, _ in self.recorders]
         return tuple(dict.fromkeys(found))
+
+
+def _ask_by_method(
+    classify: Callable[..., Any], threshold: float
+) -> Callable[[GuidanceContext], ProviderResult]:
+    def ask(context: GuidanceContext) -> ProviderResult:
+        value = classify(context=context)
+        if value is NOT_RELEVANT:
+            return None
+        verdict = own_verdict(value)
+        if not verdict.relevant:
+            return None if verdict.episode is None else verdict
+        return verdict if verdict.confidence >= threshold else None
+
+    return ask
+
+
+def _ask_by_hook(
+    own: Callable[[GuidanceContext], object], threshold: float, hook: str
+) -> Callable[[GuidanceContext], ProviderResult]:
+    def ask(context: GuidanceContext) -> ProviderResult:
+        value = own(context)
+        if value is None:
+            return None
+        proposal = own_proposal(value, hook)
+        verdict = proposal.classification
+        return proposal if verdict.relevant and verdict.confidence >= threshold else None
+
+    return ask
+
+
+def _by_methods(
+    should_run: Callable[..., Any], provide: Callable[..., Any]
+) -> Callable[[FeedbackContext], Feedback | None]:
+    def ask(context: FeedbackContext) -> Feedback | None:
+        wanted = own_flag(should_run(context=context), "should_run")
+        return own_feedback(provide(context=context), "provide") if wanted else None
+
+    return ask
+
+
+def _by_hook(
+    own: Callable[[FeedbackContext], object],
+) -> Callable[[FeedbackContext], Feedback | None]:
+    return lambda context: own_feedback(own(context), "give_feedback")
+
+
+def _check(own: Callable[[TaskCompletionContext], Any]) -> Callable[..., TaskCompletionResult]:
+    def check(context: TaskCompletionContext) -> TaskCompletionResult:
+        value = own(context)
+        if inspect.isawaitable(value):
+            import asyncio
+
+            value = asyncio.run(_awaited(value))
+        return own_result(value, "check_completion")
+
+    return check
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _refuse_twins(loaded: Iterable[LoadedProvider]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for provider in loaded:
+        key = (provider.source.kind, provider.source.name)
+        if key in seen:
+            from trimtab._plugins import WORDS
+
+            raise ProviderInvalid(
+                f"two {WORDS[key[0]]}s of one prompt are called {key[1]!r}: counts and limits "
+                "are kept by name, so give one another name or leave it out"
+            )
+        seen.add(key)
+
+
+def _guides(loaded: Iterable[LoadedProvider], point: DecisionPoint) -> tuple[GuidanceEntry, ...]:
+    return tuple(
+        _guide(provider, provider.config, order, f"guide_{point.value}")
+        for order, provider in enumerate(loaded)
+        if isinstance(provider.config, GuidanceProviderConfig) and point in provider.points
+    )
+
+
+def _guide(
+    provider: LoadedProvider, config: GuidanceProviderConfig, order: int, hook: str
+) -> GuidanceEntry:
+    source, instance, own = provider.source, provider.instance, provider.hooks.get(hook)
+    # Read by `call`, for the property may be the provider's own code.
+    category = exact(call(getattr, instance, "category", "").value)
+    category = category if isinstance(category, str) else ""
+    paced = getattr(type(instance), "paces_itself", False) is True
+    threshold = config.min_confidence
+    if own is not None:
+        ask = Ask(source, hook, _ask_by_hook(own, threshold, hook))
+        return GuidanceEntry(ask, config, order, category, paces_itself=paced)
+    ask = Ask(source, hook, _ask_by_method(provider.methods["classify"], threshold))
+    make = provider.methods["provide"]
+    provide = Ask(source, "provide", lambda context: own_injection(make(context=context)))
+    return GuidanceEntry(ask, config, order, category, provide, paced)
+
+
+def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
+    own = provider.hooks.get("give_feedback")
+    ask = _by_hook(own) if own else _by_methods(**provider.methods)
+    limits_only = getattr(type(provider.instance), "limits_only", False) is True
+    return FeedbackEntry(provider.source, trigger, ask, limits_only)
+
+
+def compile_check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
+    check = provider.hooks.get("check_completion") or provider.methods["check"]
+    return CheckEntry(provider.source, config.timeout, _check(check))
+
+
+def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:
+    """Return the run hooks; an object that is enabled under several kinds is called once."""
+    found: dict[int, RunHook] = {}
+    for provider in loaded:
+        if hook in provider.hooks:
+            found.setdefault(id(provider.instance), (provider.source, provider.hooks[hook]))
+    return tuple(found.values())
+
+
+def build_table(
+    prompt_name: str,
+    declared: Sequence[ProviderConfig],
+    *,
+    guidance_limit: int,
+    feedback_delivery: FeedbackDelivery,
+    config: Configuration | Literal["auto"] | None,
+    environment: Mapping[str, str] | None,
+) -> PromptTable:
+    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind."""
+    from trimtab._plugins.config_tables import Configuration, PromptSettings
+    from trimtab._plugins.configuration import active_configuration, state_home
+
+    configuration = (
+        active_configuration(environment=environment)
+        if config == "auto"
+        else config or Configuration()
+    )
+    if not isinstance(configuration, Configuration):
+        raise ConfigurationError(
+            f'config={config!r:.100} is not a configuration: give load_configuration(path), "auto"'
+            " or None"
+        )
+    table = configuration.prompts.get(prompt_name)
+    if table is None:
+        _warn_of_misspelt(prompt_name, configuration)
+        table = PromptSettings()
+    wanted: list[ProviderConfig] = []
+    for kind in ProviderKind:
+        said = getattr(table, kind.value)
+        wanted += [one for one in declared if one.kind is kind] if said is None else said
+    loaded, skipped = _resolved(wanted, configuration, environment)
+    _refuse_twins(loaded)
+    return PromptTable(
+        guides={point: _guides(loaded, point) for point in DecisionPoint},
+        feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
+        checks=tuple(
+            compile_check(p, p.config)
+            for p in loaded
+            if isinstance(p.config, CompletionCheckerConfig)
+        ),
+        opened=_run_hooks(loaded, "run_opened"),
+        closed=_run_hooks(loaded, "run_closed"),
+        recorders=tuple((p.source, p.methods["open"]) for p in loaded if "open" in p.methods),
+        settings=tuple(p.config for p in loaded),
+        skipped=tuple(skipped),
+        guidance_limit=table.guidance_limit or guidance_limit,
+        feedback_delivery=table.feedback_delivery or feedback_delivery,
+        state_folder=state_home(configuration.path, environment=environment),
+        budget=table.budget,
+    )
+
+
+_warned = set[tuple[str, str]]()
+
+
+def _warn_of_misspelt(prompt_name: str, configuration: Configuration) -> None:
+    """Log once that a prompt has no table where one of nearly its name is there, unused as it is.
+
+    Names of which one begins with the other are taken for two prompts.
+    """
+    others = [
+        name
+        for name in configuration.prompts
+        if not name.startswith(prompt_name) and not prompt_name.startswith(name)
+    ]
+    if not others or (prompt_name, str(configuration.path)) in _warned:
+        return
+    from difflib import get_close_matches
+    from logging import getLogger
+
+    _warned.add((prompt_name, str(configuration.path)))
+    for near in get_close_matches(prompt_name, others, n=1, cutoff=0.8):
+        getLogger("trimtab").warning(
+            "%s has no table for the prompt %r, so what code declares holds. If the table %r is"
+            " meant for it, correct its name.",
+            *(configuration.path, prompt_name, near),
+        )
+
+
+def _resolved(
+    wanted: Sequence[ProviderConfig],
+    configuration: Configuration,
+    environment: Mapping[str, str] | None,
+) -> tuple[Sequence[LoadedProvider], Sequence[ProviderSkipped]]:
+    if not wanted and not configuration.require:
+        return (), ()
+    from trimtab._plugins.resolution import resolve_all
+
+    resolution = resolve_all(wanted, configuration, environment=environment)
+    return resolution.providers, resolution.skipped

@@ -258,6 +258,9 @@ class RecorderConformance(ProviderConformance):
             assert not player.faults, f"closing odd_run({seed}) fails: {player.faults[0].error}"
 
 
+SUITES = {suite.kind.value: suite for suite in ProviderConformance.__subclasses__()}
+
+
 class _Wrong:
     """No option takes it."""
 
@@ -310,12 +313,9 @@ def _in_process(code: str, *arguments: str, seed: str = "0") -> str:
 
 _PLAYS = """
 import sys
-from trimtab._testing import conformance
+from trimtab._testing.conformance import SUITES
 from trimtab._testing.runs import odd_run
-kinds = {c.kind.value: c for c in (conformance.GuidanceConformance,
-    conformance.FeedbackConformance, conformance.CompletionConformance,
-    conformance.RecorderConformance)}
-suite = type("Suite", (kinds[sys.argv[1]],), {"name": sys.argv[2]})()
+suite = type("Suite", (SUITES[sys.argv[1]],), {"name": sys.argv[2]})()
 print([suite.said(suite.play(odd_run(seed))) for seed in range(20)])
 """
 _IMPORTS = """

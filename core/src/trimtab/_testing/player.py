@@ -264,25 +264,6 @@ class Player:
             self.run.guide(point, pending=pending)
 
 
-def build_trajectory(items: Iterable[Item]) -> Trajectory:
-    """Return the trajectory of a made-up run.
-
-    Args:
-        items: what happens.
-    """
-    return Player().play(items).trajectory
-
-
-def recorded_session(items: Iterable[Item], **opening: Any) -> Session:
-    """Return the session of a made-up run, with one run in it.
-
-    Args:
-        items: what happens.
-        opening: as for `Player`.
-    """
-    return Player(**opening).play(items).session
-
-
 def _new(item: Any) -> Any:
     """Return a provider; an instance has methods of its own, a factory only makes one."""
     methods = ("classify", "provide", "check")

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from threading import Lock
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 from trimtab._types.errors import is_interruption
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
 
-if TYPE_CHECKING:
-    from typing import Self
-
 Callback = Callable[[], None]
 
 
-class Expectation:
+class Expectation(AbstractContextManager["Expectation"]):
     """A declared silent stretch, made by `Heartbeat.expect`; a `with` block ends it."""
 
     def __init__(self, heartbeat: Heartbeat, until: float) -> None:
@@ -29,15 +25,7 @@ class Expectation:
         """End the stretch early, with a beat. Ending it twice is no error."""
         self._heartbeat.end(self)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
 
