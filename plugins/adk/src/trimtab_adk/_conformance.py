@@ -37,12 +37,7 @@ class _Told(FunctionTool):
 
 
 def runner_of(task: Task, plugins: list[Any]) -> InMemoryRunner:
-    """Return a runner for a task, as a user would build it.
-
-    Args:
-        task: what the agent shall do.
-        plugins: those of the runner.
-    """
+    """Return a runner for a task, as a user would build it."""
     os.environ.setdefault("GOOGLE_API_KEY", "x")
     retry = types.HttpRetryOptions(initial_delay=0.01, attempts=2)
     agent = LlmAgent(
@@ -56,11 +51,7 @@ def runner_of(task: Task, plugins: list[Any]) -> InMemoryRunner:
 
 
 async def play(task: Task) -> Played:
-    """Let an agent of the Agent Development Kit do a task.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let an agent of the Agent Development Kit do a task."""
     more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     plugin = task.once(lambda: TrimtabPlugin(task.prompt, task.session, **more), "plugin")
     runner = task.once(lambda: runner_of(task, [plugin] if task.guided else []))

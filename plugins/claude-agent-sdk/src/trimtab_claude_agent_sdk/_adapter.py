@@ -53,13 +53,6 @@ def tool_server(
 
     The model sees them from the start, not only after a search for tools. Their calls are
     recorded by the hooks, like those of any other tool.
-
-    Args:
-        run: whose session, prompt and deadline handlers get.
-        heartbeat: for `ToolContext.beat`; beaten at the end of every call, too.
-
-    Raises:
-        ToolError: two tools share a name.
     """
     from claude_agent_sdk import create_sdk_mcp_server, tool
 

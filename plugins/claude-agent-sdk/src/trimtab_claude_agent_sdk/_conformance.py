@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def tool_of(function: Callable[..., Any]) -> SdkMcpTool[Any]:
-    """Return a tool of the SDK for a function.
-
-    Args:
-        function: the function.
-    """
+    """Return a tool of the SDK for a function."""
     from claude_agent_sdk import tool
 
     fields = {k: v for k, v in get_type_hints(function).items() if k != "return"}
@@ -34,12 +30,7 @@ def tool_of(function: Callable[..., Any]) -> SdkMcpTool[Any]:
 
 
 def options_of(task: Task, home: str) -> ClaudeAgentOptions:
-    """Return the options for a task, as a user would write them.
-
-    Args:
-        task: what the agent shall do.
-        home: where the program keeps its state.
-    """
+    """Return the options for a task, as a user would write them."""
     from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server
 
     more: Any = {}
@@ -70,11 +61,7 @@ def options_of(task: Task, home: str) -> ClaudeAgentOptions:
 
 
 async def play(task: Task) -> Played:
-    """Let an agent of the SDK do a task.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let an agent of the SDK do a task."""
     from claude_agent_sdk import ClaudeSDKClient, ResultMessage
 
     texts: list[str] = []

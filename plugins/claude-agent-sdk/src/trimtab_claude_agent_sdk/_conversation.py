@@ -39,7 +39,6 @@ class Ending:
 
     Attributes:
         result: the program's last message, None if it was cut off before.
-        text: the agent's last words.
         exhausted: why it was interrupted (``"deadline"``, ``"budget: LIMIT"``), None if it
             was not.
     """
@@ -56,7 +55,6 @@ class Conversation:
     Args:
         run: whose deadline and budget are kept.
         used: told what each response used.
-        heartbeat: beaten at every message.
     """
 
     run: Run

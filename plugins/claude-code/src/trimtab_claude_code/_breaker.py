@@ -42,7 +42,6 @@ class Cost(NamedTuple):
         unanswered: seconds that its clients waited in vain.
         waited_at: when they last did, wall clock; 0 for never.
         answered: seconds of events that were answered late, as `SessionTime` counts them.
-        providers: seconds by provider, as far as they are known.
         is_told: whether it stands in the session's journal that its events pass.
     """
 
@@ -76,31 +75,19 @@ class Cost(NamedTuple):
 
 
 class Breaker:
-    """Lets events pass.
-
-    Args:
-        folder: the user's own folder.
-    """
+    """Lets events pass; `folder` is the user's own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._now = time.time()  # noqa: TID251  # runs without trimtab
 
     def open(self, *, short: bool = False) -> None:
-        """Let all events pass for a while.
-
-        Args:
-            short: whether the server is only slow.
-        """
+        """Let all events pass for a while, a short one where the server is only slow."""
         with self._changed(until=self._now + (_SHORT if short else RETRY_AFTER)):
             pass
 
     def close(self, *, held_by: str = "") -> None:
-        """Let events through again, but for sessions that have waited as long as they may.
-
-        Args:
-            held_by: the provider that held the last server; empty if unknown.
-        """
+        """Let events through again, but for sessions that have waited as long as they may."""
         costs = self._read()
         recent = {n: cost for n, cost in costs.items() if self._now - cost.waited_at < _WINDOW}
         if not held_by and sum(cost.unanswered for cost in recent.values()) >= _OFTEN:
@@ -109,11 +96,7 @@ class Breaker:
             costs.update({name: cost.blaming(held_by) for name, cost in recent.items() if held_by})
 
     def waited(self, session: str) -> Cost:
-        """Count an event that was not answered; return what its session has waited in all.
-
-        Args:
-            session: whose event it was; empty if unknown.
-        """
+        """Count an event that was not answered; return what its session has waited in all."""
         with self._changed() as costs:
             cost = costs.pop(session, Cost())
             since = max(0.0, self._now - cost.waited_at)
@@ -122,13 +105,7 @@ class Breaker:
         return cost
 
     def answered(self, session: str, seconds: float, providers: Mapping[str, float]) -> Cost:
-        """Keep what a session has waited for answers; return what it has waited in all.
-
-        Args:
-            session: whose it is.
-            seconds: as `SessionTime` has counted them.
-            providers: seconds by provider.
-        """
+        """Keep what a session has waited, as `SessionTime` counts it; return what it is in all."""
         with self._changed() as costs:
             cost = costs.pop(session, Cost())._replace(answered=seconds, providers=providers)
             costs[session] = cost
@@ -151,11 +128,7 @@ class Breaker:
 
     @contextmanager
     def _changed(self, until: float | None = None) -> Iterator[dict[str, Cost]]:
-        """Give the costs to be changed, and store them.
-
-        Args:
-            until: when events are let through again, wall clock; as it is where None.
-        """
+        """Give the costs to be changed, and store them; None leaves `until` as it is."""
         with ExitStack() as held:
             with suppress(Busy, OSError):  # better a lost count than a long wait
                 held.enter_context(locked(self._folder / _LOCK, _LOCK_SECONDS))
@@ -195,11 +168,7 @@ class Breaker:
 
 
 def _cost(fields: Any) -> Cost:
-    """Return a cost from its fields.
-
-    Raises:
-        TypeError, ValueError, AttributeError, KeyError: they are others.
-    """
+    """Return a cost from its fields."""
     providers = {str(name): float(took) for name, took in fields.pop("providers").items()}
     told = bool(fields.pop("is_told"))
     seconds = {name: float(value) for name, value in fields.items()}

@@ -30,11 +30,7 @@ _MOST_BYTES = 16_000_000
 
 @attrs.frozen
 class Canary:
-    """Guidance that is one word: before the first call, and another after it.
-
-    Args:
-        word: how the words begin.
-    """
+    """Guidance that is one word: before the first call, and another after it."""
 
     word: str = "tweet"
     name: str = NAME
@@ -56,11 +52,7 @@ def spoken(word: str, calls: int) -> str:
 
 
 def install_canary(site: Path) -> None:
-    """Make a distribution that offers the canary to processes with `site` on their path only.
-
-    Raises:
-        OSError: it can't be written.
-    """
+    """Make a distribution that offers the canary to processes with `site` on their path only."""
     info = site / "trimtab_doctor-0.dist-info"
     info.mkdir(parents=True)
     for name, text in _DISTRIBUTION.items():
@@ -68,11 +60,7 @@ def install_canary(site: Path) -> None:
 
 
 class CanaryModel(ThreadingHTTPServer):
-    """Stands in for the model's service on loopback: one call, then the end.
-
-    Attributes:
-        requests: the bodies of what it was asked, in order.
-    """
+    """Stands in for the model's service on loopback: one call, then the end; keeps `requests`."""
 
     daemon_threads = True
 

@@ -36,11 +36,7 @@ class Refused(OSError):
 
 
 class NoAnswer(OSError):
-    """The server is alive, and has not answered in time.
-
-    Args:
-        connection: to the server, which may answer yet.
-    """
+    """The server is alive, and has not answered in time; by `connection` it may answer yet."""
 
     def __init__(self, connection: object) -> None:
         super().__init__("it did not answer in time")
@@ -55,8 +51,6 @@ def main(folder: str, timeout: str, patience: str = "0") -> int:
     """Send the event on standard input; return the exit status.
 
     Args:
-        folder: the user's own folder.
-        timeout: seconds that the event may take.
         patience: seconds that it may take where the server is at work on it, and says so.
     """
     try:
@@ -87,13 +81,7 @@ def main(folder: str, timeout: str, patience: str = "0") -> int:
 
 
 def ask(folder: str, request: bytes, end: float) -> bytes:
-    """Return the reply of the server that listens in `folder`; nothing while events pass.
-
-    Args:
-        folder: the user's own folder.
-        request: what is sent.
-        end: monotonic seconds until which to wait.
-    """
+    """Return the reply of the server that listens in `folder`; nothing while events pass."""
     import posix
     from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket
     from time import monotonic  # noqa: TID251  # runs without trimtab

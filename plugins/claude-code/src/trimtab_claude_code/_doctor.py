@@ -36,13 +36,7 @@ from trimtab_claude_code._status import ask_server
 
 @attrs.frozen
 class Check:
-    """One thing that was examined.
-
-    Args:
-        message: in words.
-        ok: whether it is as it should be.
-        fix: what to do where it is not.
-    """
+    """One thing that was examined, and what to do where it is not as it should be."""
 
     message: str
     ok: bool = True
@@ -109,11 +103,7 @@ def _about_settings(options: argparse.Namespace) -> Iterator[Check]:
 
 
 def _settings(options: argparse.Namespace) -> dict[Path, dict[str, Any]]:
-    """Return the settings that the options name, else those that the program reads.
-
-    Raises:
-        SettingsError: a file can't be read.
-    """
+    """Return the settings that the options name, else those that the program reads."""
     named = options.user or options.project or options.settings
     files = (settings_file(options),) if named else read_by_program()
     return {file: read_settings(file).data for file in files}

@@ -23,11 +23,7 @@ def private(path: str, flags: int) -> int:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Put `content` in the place of a file, at once and whole.
-
-    Raises:
-        OSError: it can't be written; the file is as it was.
-    """
+    """Put `content` in the place of a file, at once and whole, or leave the file as it was."""
     fresh = path.with_name(f"{path.name}.new")
     try:
         with open(fresh, "wb", opener=private) as file:
@@ -39,11 +35,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def make_private(folder: Path) -> Path:
-    """Make a folder that only the user can enter, and return it.
-
-    Raises:
-        OSError: it can't be made.
-    """
+    """Make a folder that only the user can enter, and return it."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name != "nt" and folder.stat().st_mode & 0o077:
@@ -67,16 +59,7 @@ class Busy(Exception):  # the launcher runs without trimtab
 
 @contextmanager
 def locked(path: Path, timeout: float) -> Iterator[None]:
-    """Hold the lock file `path`.
-
-    Args:
-        path: the file; made where it is missing.
-        timeout: seconds to wait.
-
-    Raises:
-        Busy: another process held it all that time.
-        OSError: the file can't be opened.
-    """
+    """Hold the lock file `path`; `Busy` if another process holds it for `timeout` seconds."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         for _ in range(max(1, int(timeout / _PAUSE))):
@@ -116,23 +99,14 @@ _MAX_BYTES = 64_000
 
 
 class Problem(NamedTuple):
-    """Something that went wrong.
-
-    Args:
-        message: one line for the user.
-        at: when, ISO 8601; empty if it could not be stored.
-    """
+    """One line for the user, and when it was (ISO 8601; empty if it could not be stored)."""
 
     message: str
     at: str = ""
 
 
 class Problems:
-    """A short list on disk, shown once at the beginning or end of the next session.
-
-    Args:
-        folder: the user's own folder.
-    """
+    """A short list on disk, shown once at the beginning or end of the next session."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -67,9 +67,6 @@ class SessionTime:
     """Counts the time during which at least one event of the session is being answered.
 
     May be called from several threads.
-
-    Args:
-        cost: what the session had waited before.
     """
 
     def __init__(self, cost: Cost) -> None:
@@ -106,7 +103,6 @@ class SessionTime:
         """Count an event; return whether that is to be stored.
 
         Args:
-            began, ended: monotonic seconds.
             payload: the event. One at which checkers are asked is not counted: they may take
                 longer, each until its own timeout.
         """
@@ -178,14 +174,8 @@ class GuidedSession:
     Args:
         journal: where the session is kept; None keeps it in memory only.
         prompts: from an agent's type to its prompt.
-        note: called with what went wrong.
-        origin: where the session began.
-        redaction: takes secrets out of events.
         recorder: writes what happens, and what is said, for `trimtab status`; None for none.
-        timeout: seconds that the session's process may take, None for no limit.
         time: counts what providers take of the session's time.
-        notify: whether the user is shown what is said.
-        clock: where the time is read.
     """
 
     def __init__(
@@ -424,9 +414,5 @@ def said_by(event: Event) -> str:
 
 
 def restore(snapshot: str, clock: ReplayClock) -> Session:
-    """Return the session of a snapshot.
-
-    Raises:
-        SnapshotError: it is damaged.
-    """
+    """Return the session of a snapshot."""
     return Session.restore(snapshot, clock=clock, types=RECORDS, reducers=_REDUCERS)

@@ -41,11 +41,7 @@ MAX_BYTES = 16_000_000
 
 
 def payload_of(body: bytes) -> Mapping[str, Any]:
-    """Read an event.
-
-    Raises:
-        ValueError: it is not a JSON object, or too long.
-    """
+    """Read an event; a ValueError says why one was left out."""
     if len(body) > MAX_BYTES:
         raise ValueError(f"an event of more than {MAX_BYTES} bytes was left out")
     payload = json.loads(body)
@@ -100,11 +96,7 @@ def check_prompt(prompt: Prompt[Any], host: Host = CLAUDE_CODE) -> tuple[str, ..
 
 
 def silent_without_deadline(prompt: Prompt[Any]) -> tuple[str, ...]:
-    """Return a warning for each provider that speaks of the deadline only.
-
-    Args:
-        prompt: one whose sessions have no deadline.
-    """
+    """Return a warning for each provider that speaks of the deadline only, which is not set."""
     return tuple(
         f"{entry.source.full_name!r} never speaks, since sessions have no deadline: "
         "set timeout = SECONDS in [hosts.claude-code]"
@@ -160,9 +152,7 @@ class HostConfig:
             None leaves them alone.
         agents: prompts by agent type; None leaves that type alone.
         timeout: seconds that a session's process may take, None for no limit.
-        journal: how sessions are kept.
         redact: names and beginnings of further secrets.
-        notify: whether the user is shown what is said.
     """
 
     default: str | None = None
@@ -191,11 +181,7 @@ class HostConfig:
 
 
 def read_host_config(configuration: Configuration) -> HostConfig:
-    """Read the table; a configuration without it assigns no prompt.
-
-    Raises:
-        ConfigurationError: a key or value is wrong, or names a prompt that has no table.
-    """
+    """Read the table; a configuration without it assigns no prompt."""
     return _Reader(configuration).read()
 
 
@@ -272,16 +258,7 @@ def build_prompt(
     configuration: Configuration | None,
     environment: Mapping[str, str] | None = None,
 ) -> Prompt[Any]:
-    """Return a prompt without sections: the agent's instructions are the program's own.
-
-    Args:
-        name: of the prompt.
-        configuration: where its providers are declared; None for a prompt without providers.
-        environment: variables by name; `os.environ` if None.
-
-    Raises:
-        TrimtabError: a provider can't be used.
-    """
+    """Return a prompt without sections: the agent's instructions are the program's own."""
     namespace, _, key = name.partition("/")
     return Prompt(
         namespace or HOST, key or name, name=name, config=configuration, environment=environment
@@ -292,12 +269,6 @@ class Prompts:
     """The prompts of one configuration, built when first asked for: a `PromptOf`.
 
     A prompt that can't be built leaves its agents alone; `failures` says why.
-
-    Args:
-        configuration: where they are declared.
-        host: which agent gets which.
-        folder: the project, whose files completion checkers may look at.
-        environment: the session's variables by name; `os.environ` if None.
     """
 
     def __init__(
@@ -330,11 +301,7 @@ class Prompts:
         return self._built[name]
 
     def warnings(self, timeout: float | None) -> dict[str, str]:
-        """Return for each prompt what of it has no effect here.
-
-        Args:
-            timeout: of the session, in seconds.
-        """
+        """Return for each prompt what of it has no effect in a session with this timeout."""
         found = {}
         for name, prompt in self._built.items():
             if prompt is not None:

@@ -102,11 +102,7 @@ def run_install(options: argparse.Namespace) -> int:
 
 
 def _program(options: argparse.Namespace) -> tuple[Path | None, Version]:
-    """Return the program that is to be tried, and the version whose hooks are written.
-
-    Raises:
-        ProgramError: it is missing, too old, or does not say its version.
-    """
+    """Return the program that is to be tried, and the version whose hooks are written."""
     if options.assume_version:
         version = Version.parse(options.assume_version)
         version.require()

@@ -23,12 +23,7 @@ from trimtab_claude_code._files import file_name, make_private, private, replace
 
 
 class Moment(NamedTuple):
-    """When something happened.
-
-    Args:
-        at: wall-clock time, aware UTC.
-        seconds: the monotonic clock, in seconds.
-    """
+    """When something happened: wall-clock time in UTC, and the monotonic clock."""
 
     at: datetime
     seconds: float
@@ -38,8 +33,6 @@ class Origin(NamedTuple):
     """Where a session began.
 
     Args:
-        session_id: the session.
-        project: the folder.
         config: path of the configuration that assigned its prompts.
         stamp: the same as long as the same providers would decide the same.
     """
@@ -61,11 +54,9 @@ class Recorded(NamedTuple):
     """What a journal holds.
 
     Args:
-        origin: where the session began.
         snapshot: the session at some moment; None at its beginning.
         moment: that moment.
         began: monotonic seconds at which the session's process began, None if unknown.
-        received: the events after the snapshot, oldest first.
     """
 
     origin: Origin = Origin()
@@ -80,11 +71,7 @@ class Superseded(Exception):  # not an error: the other process does the work
 
 
 class Journal:
-    """An append-only file, written by one process at a time.
-
-    Args:
-        path: the file; its folder must exist when something is written.
-    """
+    """An append-only file, written by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -92,11 +79,7 @@ class Journal:
         self._last: tuple[int, int] | None = None  # what the file was after our last access
 
     def read(self) -> Recorded:
-        """Return what the file holds; damaged lines, e.g. of a full disk, are left out.
-
-        Raises:
-            OSError: the file exists and can't be read.
-        """
+        """Return what the file holds; damaged lines, e.g. of a full disk, are left out."""
         try:
             self._last = self._now()
             lines = self.path.read_bytes().splitlines()
@@ -105,11 +88,7 @@ class Journal:
         return _recorded(_objects(lines))
 
     def append(self, moment: Moment, payload: Mapping[str, Any], origin: Origin) -> int:
-        """Add one event and return its size; a new file first says where the session began.
-
-        Raises:
-            OSError: it can't be written, e.g. because the disk is full.
-        """
+        """Add one event and return its size; a new file first says where the session began."""
         before = self._now()
         with open(self.path, "ab", opener=private) as file:
             if not file.tell():
@@ -125,12 +104,7 @@ class Journal:
     def replace(
         self, moment: Moment, snapshot: str, origin: Origin, began: float | None = None
     ) -> None:
-        """Put a snapshot in the place of everything.
-
-        Raises:
-            OSError: it can't be written; the journal is as it was.
-            Superseded: another process has written to it.
-        """
+        """Put a snapshot in the place of everything, unless another process writes it too."""
         if not self._is_ours(self._now()):
             raise Superseded
         line = _line(moment, origin=origin._asdict(), began=began, snapshot=snapshot)
@@ -198,11 +172,7 @@ def _seconds(found: object) -> float | None:
 
 
 class ReplayClock:
-    """Shows a recorded moment while one is set, else the real time, which never goes back.
-
-    Args:
-        clock: the real one.
-    """
+    """Shows a recorded moment while one is set, else the real time, which never goes back."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
@@ -237,23 +207,14 @@ class ReplayClock:
 
 @attrs.frozen
 class IndexEntry:
-    """One session.
-
-    Args:
-        journal: its journal's path.
-        project: the folder in which it began.
-    """
+    """Where a session's journal is, and the folder in which it began."""
 
     journal: str
     project: str
 
 
 class SessionIndex:
-    """Finds the journal of a session wherever its agent is, and all journals to remove them.
-
-    Args:
-        folder: the user's own folder.
-    """
+    """Finds the journal of a session wherever its agent is, and all journals to remove them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "index"
@@ -264,11 +225,7 @@ class SessionIndex:
         return entry if entry and Path(entry.journal).exists() else None
 
     def keep(self, session_id: str, entry: IndexEntry) -> None:
-        """Add or change a session.
-
-        Raises:
-            OSError: it can't be written.
-        """
+        """Add or change a session."""
         file = make_private(self._folder) / file_name(session_id, ".json")
         if _read(file) != entry:
             replace(file, json.dumps(attrs.asdict(entry)).encode())
@@ -279,11 +236,7 @@ class SessionIndex:
         return tuple(Path(entry.journal) for _, entry in self._entries() if _exists(entry))
 
     def remove_journals(self) -> int:
-        """Remove all journals and the index; return how many journals there were.
-
-        Raises:
-            OSError: one can't be removed.
-        """
+        """Remove all journals and the index; return how many journals there were."""
         removed = 0
         for file, entry in self._entries():
             removed += _exists(entry)
@@ -331,14 +284,7 @@ class StateError(TrimtabError):
 
 
 def user_folder(*, make: bool = True) -> Path:
-    """Return the user's own folder, which no project can write to.
-
-    Args:
-        make: make it where it is missing.
-
-    Raises:
-        StateError: it can't be made.
-    """
+    """Return the user's own folder, which no project can write to."""
     folder = state_home() / "claude-code"
     try:
         return make_private(folder) if make else folder

@@ -40,11 +40,9 @@ def recover(
     """Answer an event whose server could not be asked; return the exit status.
 
     Args:
-        folder: the user's own folder.
         timeout: seconds that the event may still take.
         patience: seconds that it may take where the server says that it is at work.
         request: what to send; read from standard input where None.
-        error: why the server could not be asked.
     """
     end = time.monotonic() + timeout  # noqa: TID251  # runs without trimtab
     first = request is None
@@ -89,11 +87,7 @@ def _read_request() -> bytes:
 
 
 def _check_private(folder: Path) -> None:
-    """Make the folder, or make sure that only its owner can enter it.
-
-    Raises:
-        OSError: it belongs to another user, or can't be made.
-    """
+    """Make the folder, or make sure that only its owner can enter it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "nt":  # the user's profile is protected by its access list
         return
@@ -105,19 +99,7 @@ def _check_private(folder: Path) -> None:
 
 
 def _answer(folder: Path, end: float, patience: float, request: bytes, connection: Any) -> bytes:
-    """Return the answer to an event.
-
-    Args:
-        folder: the user's own folder.
-        end: monotonic seconds until which to wait.
-        patience: seconds to wait where the server says that it is at work.
-        request: the event.
-        connection: to a server that has the event and has not answered in time; None for no such.
-
-    Raises:
-        Unanswered: the server does not answer.
-        OSError: it can't be started, or asked.
-    """
+    """Return the answer to an event; over `connection` where a server has the event already."""
     if connection is not None:
         return _late_reply(folder, connection, patience)
     try:
@@ -156,11 +138,7 @@ def _whole(connection: socket) -> bytes:
 
 
 def _late_reply(folder: Path, connection: socket, patience: float) -> bytes:
-    """Return a reply that takes long, as long as the server answers others meanwhile.
-
-    Raises:
-        Unanswered: it does not, or the patience is at its end.
-    """
+    """Return a reply that takes long, as long as the server answers others meanwhile."""
     end = time.monotonic() + patience  # noqa: TID251  # runs without trimtab
     while patience and time.monotonic() < end and _at_work(folder):  # noqa: TID251  # as above
         connection.settimeout(_PROBE_EVERY)
@@ -216,14 +194,7 @@ def _replace_server(folder: Path) -> None:
 def start_server(folder: Path, *, force: bool = True, end: float | None = None) -> None:
     """Start the server and wait until it listens, unless another process has just done so.
 
-    Args:
-        folder: the user's own folder.
-        force: also soon after a start that failed.
-        end: monotonic seconds until which to wait; 5 seconds from now if None.
-
-    Raises:
-        NotStarted: it ended, or does not listen yet.
-        OSError: the folder can't be used.
+    It is not started again soon after a start that failed, unless by `force`.
     """
     until = time.monotonic() + START_TIMEOUT if end is None else end  # noqa: TID251  # as above
     try:
@@ -287,11 +258,7 @@ def _end_of(log: Path) -> str:
 def _give_up(folder: Path, request: bytes, error: Exception, cost: Cost | None = None) -> bytes:
     """Note the problem; return a reply that the user sees, where a session begins or ends.
 
-    Args:
-        folder: the user's own folder.
-        request: the event.
-        error: why it is not answered.
-        cost: what its session has waited; the user sees at once when it is too much.
+    At once where its session has waited too long: `cost`.
     """
     is_last = cost is not None and cost.is_reached
     what = str(cost) if is_last else f"The hook server can't be reached: {error}"

@@ -55,21 +55,13 @@ class ProgramError(TrimtabError):
 
 @attrs.frozen
 class Version:
-    """A version of the program.
-
-    Args:
-        parts: major, minor and patch.
-    """
+    """A version of the program: major, minor and patch."""
 
     parts: tuple[int, int, int]
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Read the first version in a text, e.g. ``2.1.332 (Claude Code)``.
-
-        Raises:
-            ProgramError: there is none.
-        """
+        """Read the first version in a text, e.g. ``2.1.332 (Claude Code)``."""
         found = _VERSION.search(text)
         if found is None:
             raise ProgramError(f"{text.strip()[:80]!r} holds no version such as 2.1.119")
@@ -94,11 +86,7 @@ class Version:
         return self.parts >= _WITHOUT_SHELL
 
     def require(self) -> None:
-        """Make sure that it is supported.
-
-        Raises:
-            ProgramError: it is too old.
-        """
+        """Make sure that it is supported."""
         if not self.supported:
             minimum = Version(MINIMUM)
             raise ProgramError(
@@ -122,11 +110,7 @@ def find_program() -> Path | None:
 
 
 def version_of(program: Path) -> Version:
-    """Ask the program for its version.
-
-    Raises:
-        ProgramError: it can't be run, or does not say.
-    """
+    """Ask the program for its version."""
     try:
         done = subprocess.run(
             [program, "--version"],
@@ -186,11 +170,9 @@ class Trial:
     """What came of a run.
 
     Args:
-        error: why the program did not come to its end; empty if it did.
         before: whether guidance after the prompt was in the next request.
         after: whether guidance after a tool call was in the next request.
         stays: whether the first guidance was still in the last request.
-        problems: what was noted during the run.
     """
 
     error: str = ""
@@ -209,11 +191,8 @@ def run_trial(program: Path, settings: Mapping[str, Any], place: Place, version:
     """Run the program once in a folder of its own; nothing goes to the network.
 
     Args:
-        program: the program.
         settings: what the file under trial says; hooks of others are not run, and settings that
             would lead to another model are left out.
-        place: where the file lies.
-        version: of the program; says which hooks are put in.
     """
     word = f"canary-{secrets.token_hex(8)}"
     with tempfile.TemporaryDirectory(prefix="trimtab-trial-") as name:

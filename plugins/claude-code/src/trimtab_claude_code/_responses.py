@@ -39,11 +39,7 @@ class Responses:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def after(self, payload: Mapping[str, Any]) -> list[ResponseMeasured]:
-        """Return the responses that are new after an event; none where none can be whole.
-
-        Args:
-            payload: the event; it names the transcript.
-        """
+        """Return the responses that are new after an event; none where none can be whole."""
         path = payload.get("agent_transcript_path") or payload.get("transcript_path")
         if not isinstance(path, str) or not path:
             return []
@@ -66,12 +62,7 @@ class Responses:
 
 
 class _Transcript:
-    """A file that grows.
-
-    Args:
-        path: the file; it may not exist yet.
-        at_end: whether what it holds already is left out, as it belongs to an earlier process.
-    """
+    """A file that grows; `at_end` leaves out what it holds, as of an earlier process."""
 
     def __init__(self, path: Path, *, at_end: bool) -> None:
         self._path = path

@@ -49,7 +49,6 @@ class Acceptors:
     """Answers at most `MAX_CONNECTIONS` connections at a time.
 
     Args:
-        listener: where clients connect.
         answer: answers a connection and closes it; its thread ends if it raises.
     """
 
@@ -140,11 +139,7 @@ processor."""
 
 
 def begin(folder: Path) -> None:
-    """Set aside the provider that ended or held the last server, and watch calls from now on.
-
-    Args:
-        folder: the user's own folder.
-    """
+    """Set aside the provider that ended or held the last server, and watch calls from now on."""
     call = last_call(folder / CALLS)
     held = call is not None and _is_to_blame(folder, call)
     if call is not None and held:
@@ -197,13 +192,7 @@ _HELD_TIMEOUT = 10.0
 
 
 class HookServer:
-    """Answers the events of all sessions until it is time to end.
-
-    Args:
-        folder: the user's own folder, which must be the working directory.
-        listener: where clients connect.
-        idle_timeout: seconds without an event after which it ends.
-    """
+    """Answers the events of all sessions until it is time to end; works in `folder`."""
 
     def __init__(
         self, folder: Path, listener: Listener, *, idle_timeout: float = IDLE_TIMEOUT
@@ -298,11 +287,7 @@ def parse_request(raw: bytes) -> tuple[bytes, Mapping[str, str], bytes]:
 
 
 def _read(connection: socket.socket) -> bytes:
-    """Read a request to its end.
-
-    Raises:
-        OSError: it is too long, or came too slowly.
-    """
+    """Read a request to its end."""
     parts, size, end = [], 0, monotonic() + REQUEST_TIMEOUT
     while part := connection.recv(1_048_576):
         parts.append(part)

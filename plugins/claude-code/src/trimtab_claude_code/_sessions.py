@@ -47,7 +47,6 @@ class LoadedSession:
     """A session as it was found at an event.
 
     Args:
-        variables: those of its process.
         guided: None if no prompt is assigned, or none can be used.
         without: names of providers that are left out of it.
     """
@@ -59,13 +58,7 @@ class LoadedSession:
     def outdated(
         self, variables: Variables, payload: Mapping[str, Any], without: frozenset[str]
     ) -> bool:
-        """Whether the session must be loaded again: another process goes on with it, or else.
-
-        Args:
-            variables: of the process that the event comes from.
-            payload: the event.
-            without: names of providers that are to be left out now.
-        """
+        """Whether the session must be loaded again: another process goes on with it, or else."""
         if without != self.without:
             return True
         if any(self.variables.get(name) != variables.get(name) for name in _FIXED):
@@ -86,15 +79,7 @@ def load_session(
     problems: Problems,
     time: SessionTime,
 ) -> LoadedSession:
-    """Find the configuration and the journal of a session.
-
-    Args:
-        session_id: the session.
-        variables: of its process.
-        payload: the event at hand.
-        problems: where it is noted what goes wrong.
-        time: counts what providers take of it; those that are too slow are left out.
-    """
+    """Find the configuration and the journal of a session."""
     without = time.too_slow
     index = SessionIndex(problems.folder)
     known = index.find(session_id)
@@ -208,12 +193,7 @@ def describe(error: BaseException) -> str:
 
 
 def session_environment(variables: Variables, project: Path) -> Variables:
-    """Return the variables that core reads, as the session's process has them.
-
-    Args:
-        variables: of the session's process; what is missing is unset.
-        project: the folder to which its paths are relative.
-    """
+    """Return the variables that core reads, as the session's process in `project` has them."""
     found = {name: variables[name] for name in _READ_BY_CORE if variables.get(name)}
     return {
         name: str(project / value) if name in _PATHS else value for name, value in found.items()
@@ -236,7 +216,6 @@ class Reply:
     """What a client gets.
 
     Args:
-        output: the hook's output.
         error: text for standard error instead; the client then ends with status 1.
         after: to be called when the reply is sent.
     """
@@ -254,11 +233,7 @@ class Reply:
 
 
 class _Entry:
-    """One session, loaded at its first event; `lock` is held while it is loaded.
-
-    Args:
-        cost: what it had waited before.
-    """
+    """One session, loaded at its first event; `lock` is held while it is loaded."""
 
     def __init__(self, cost: Cost) -> None:
         self.lock = Lock()
@@ -269,11 +244,7 @@ class _Entry:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock.
-
-        Raises:
-            TimeoutError: another thread loads the session, and takes long.
-        """
+        """Hold the lock."""
         if not self.lock.acquire(timeout=self._patience):
             self._patience = 0.0
             raise TimeoutError("the session is still being loaded; see its providers")
@@ -290,12 +261,7 @@ class _Entry:
 
 
 class SessionCache:
-    """Hands each event to its session. May be called from several threads.
-
-    Args:
-        folder: the user's own folder.
-        max_sessions: how many are kept in memory.
-    """
+    """Hands each event to its session. May be called from several threads."""
 
     def __init__(self, folder: Path, *, max_sessions: int = MAX_SESSIONS) -> None:
         self.folder = folder
@@ -348,13 +314,7 @@ class SessionCache:
             return loaded
 
     def _counted(self, reply: Reply, payload: Mapping[str, Any], began: float) -> Reply:
-        """Count what an event has cost its session, which goes on without guidance at some time.
-
-        Args:
-            reply: to the event.
-            payload: the event.
-            began: when it came, monotonic seconds.
-        """
+        """Count what an event has cost its session, which goes on without guidance at some time."""
         session_id = str(payload.get("session_id"))
         entry = self._entries.get(session_id)
         if entry is None or not entry.time.answered(began, SYSTEM_CLOCK.monotonic(), payload):

@@ -33,24 +33,14 @@ class SettingsError(TrimtabError):
 
 @attrs.frozen
 class Document:
-    """A settings file as it is now.
-
-    Args:
-        path: the file itself, links followed.
-        raw: its bytes; None if there is no file.
-        data: what it says.
-    """
+    """A settings file as it is now, links followed; `raw` is None if there is none."""
 
     path: Path
     raw: bytes | None
     data: dict[str, Any]
 
     def render(self, data: dict[str, Any]) -> bytes:
-        """Return the file's bytes with other data, in its own style of indent and line end.
-
-        Raises:
-            SettingsError: the data can't be written as UTF-8.
-        """
+        """Return the file's bytes with other data, in its own style of indent and line end."""
         old = (self.raw or b"").decode("utf-8")
         indent = _INDENT.match(old.removeprefix("\ufeff"))
         try:
@@ -63,11 +53,7 @@ class Document:
             raise _untouched(self.path, f"it holds a value that can't be kept: {error}") from error
 
     def write(self, content: bytes | None) -> None:
-        """Put `content` in the file's place; None removes the file.
-
-        Raises:
-            SettingsError: it is read-only, has changed since it was read, or can't be written.
-        """
+        """Put `content` in the file's place; None removes the file."""
         _check_writable(self.path)
         if _bytes_of(self.path) != self.raw:
             raise _untouched(self.path, "it was changed just now by another program; try again")
@@ -81,12 +67,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read a settings file; one that does not exist is an empty one.
-
-    Raises:
-        SettingsError: it can't be read, is no plain JSON object in UTF-8, or would lose
-            something if it were written again.
-    """
+    """Read a settings file, if it can be written again without a loss; else a SettingsError."""
     real = Path(os.path.realpath(path))
     raw = _bytes_of(real)
     if raw is None or not raw.strip():
@@ -201,10 +182,7 @@ def hook_table(
     """Return the hooks by event.
 
     Args:
-        folder: the user's own folder, in which the server listens.
-        events: those that the program knows.
         without_shell: whether the program starts the client itself; else a shell does.
-        seconds: how long an event may take.
     """
     words = [*_client_words(folder), f"{seconds:g}"]
     return {event: _groups(event, words, without_shell) for event in events}
@@ -318,11 +296,7 @@ def _json(data: object) -> str:
 
 
 def write_plugin(folder: Path, table: Mapping[str, list[Any]]) -> None:
-    """Lay the folder out; a plugin of ours that is there is replaced.
-
-    Raises:
-        SettingsError: another plugin lies there, or a file can't be written.
-    """
+    """Lay the folder out; a plugin of ours that is there is replaced."""
     is_plugin(folder)  # an error, where it is another's
     for name, text in plugin_files(table).items():
         document = read_document(folder / name)
@@ -338,11 +312,7 @@ def remove_plugin(folder: Path) -> None:
 
 
 def is_plugin(folder: Path) -> bool:
-    """Return whether our plugin lies there.
-
-    Raises:
-        SettingsError: another plugin lies there.
-    """
+    """Return whether our plugin lies there; another's is a SettingsError."""
     name = read_document(folder / _MANIFEST).data.get("name")
     if name not in (None, NAME):
         raise SettingsError(f"{folder} holds the plugin {name!r}; name another folder.")

@@ -47,13 +47,7 @@ def digest(content: bytes) -> str:
 
 @attrs.frozen
 class Receipt:
-    """One file that was written to.
-
-    Args:
-        path: the file.
-        before: its bytes before; None if there was no file.
-        after: digest of what was written.
-    """
+    """A file that was written to: its bytes before, if there was one, and a digest of ours."""
 
     path: str
     before: bytes | None
@@ -61,11 +55,7 @@ class Receipt:
 
 
 class Receipts:
-    """The receipts of a user.
-
-    Args:
-        folder: the user's own folder.
-    """
+    """The receipts of a user."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "installed"
@@ -85,11 +75,7 @@ class Receipts:
         return any(self._folder.glob("*.json"))
 
     def keep(self, receipt: Receipt) -> None:
-        """Write a receipt down, for the user's eyes alone: settings may hold secrets.
-
-        Raises:
-            OSError: it can't be written.
-        """
+        """Write a receipt down, for the user's eyes alone: settings may hold secrets."""
         before = None if receipt.before is None else base64.b64encode(receipt.before).decode()
         text = json.dumps({"path": receipt.path, "before": before, "after": receipt.after})
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,7 +94,6 @@ class Change:
     """What would become of a settings file.
 
     Args:
-        document: the file as it is.
         content: its bytes afterwards; None if it would be removed.
         before: what `undo` is to give back later; None if there was no file.
     """
@@ -124,11 +109,7 @@ class Change:
 
 
 def read_settings(path: Path) -> Document:
-    """Read a settings file in which hooks are what Claude Code takes.
-
-    Raises:
-        SettingsError: they are not, or the file can't be edited safely.
-    """
+    """Read a settings file in which hooks are what Claude Code takes."""
     document = read_document(path)
     hooks = document.data.get("hooks", {})
     if isinstance(hooks, dict) and all(isinstance(groups, list) for groups in hooks.values()):
@@ -138,11 +119,7 @@ def read_settings(path: Path) -> Document:
 
 
 def plan_install(path: Path, table: Mapping[str, list[Any]], receipts: Receipts) -> Change:
-    """Say what installing would make of a settings file.
-
-    Raises:
-        SettingsError: the file can't be edited safely.
-    """
+    """Say what installing would make of a settings file."""
     document = read_settings(path)
     wanted = with_hooks(document.data, table)
     original = _original(document, receipts)
@@ -161,12 +138,7 @@ def _original(document: Document, receipts: Receipts) -> bytes | None:
 
 
 def install(change: Change, receipts: Receipts) -> None:
-    """Carry out a plan of `plan_install`; the receipt is kept before the file is touched.
-
-    Raises:
-        SettingsError: the file can't be written; it is as it was.
-        OSError: the receipt can't be kept.
-    """
+    """Carry out a plan of `plan_install`; the receipt is kept before the file is touched."""
     if change.content is None or not change.needed:
         return
     path = change.document.path
@@ -175,11 +147,7 @@ def install(change: Change, receipts: Receipts) -> None:
 
 
 def undo(change: Change, receipts: Receipts) -> None:
-    """Take back what `install` has just written.
-
-    Raises:
-        SettingsError: the file has been changed since, or can't be written.
-    """
+    """Take back what `install` has just written."""
     if change.content is None or not change.needed:
         return
     document = change.document
@@ -195,9 +163,6 @@ def plan_uninstall(path: Path, receipts: Receipts) -> Change:
 
     If the file has not been changed since, it gets its earlier bytes back; otherwise only
     trimtab's own entries are removed.
-
-    Raises:
-        SettingsError: the file can't be edited safely.
     """
     document = read_settings(path)
     receipt = receipts.find(document.path)
@@ -231,11 +196,7 @@ def _hooks_of(raw: bytes) -> Any:
 
 
 def uninstall(change: Change, receipts: Receipts) -> None:
-    """Carry out a plan of `plan_uninstall`.
-
-    Raises:
-        SettingsError: the file can't be written; it is as it was.
-    """
+    """Carry out a plan of `plan_uninstall`."""
     if change.needed:
         change.document.write(change.content)
     receipts.drop(change.document.path)
@@ -253,12 +214,7 @@ _ASK = "ask who manages this machine"
 
 @attrs.frozen
 class Obstacle:
-    """A setting by which hooks of the user are not run.
-
-    Args:
-        message: which setting, where, and what follows.
-        fix: what to do.
-    """
+    """A setting by which hooks of the user are not run, and what to do."""
 
     message: str
     fix: str
@@ -270,7 +226,6 @@ def obstacle(files: Sequence[Path], *, plugin: bool = False) -> Obstacle | None:
     Args:
         files: the settings that the program reads, each before those that count for more; files
             that can't be read count as empty.
-        plugin: whether the hooks are those of a plugin.
     """
     for file, data in _read(_managed_files()):
         found = _managed(file, data, plugin=plugin)
@@ -315,16 +270,7 @@ _KINDS = ("guidance", "feedback", "completion")
 
 
 def write_configuration(names: Iterable[str], *, dry: bool) -> None:
-    """Write a trimtab.toml into the working directory that enables providers, if none does.
-
-    Args:
-        names: of installed providers.
-        dry: show it instead.
-
-    Raises:
-        ConfigurationError: a configuration is there that does not enable them, or a name is not
-            installed.
-    """
+    """Write a trimtab.toml into the working directory that enables providers, if none does."""
     names = tuple(names)
     text = configuration_text(names)
     found = find_configuration()
@@ -353,11 +299,7 @@ def _enabled(configuration: Configuration) -> set[str]:
 
 
 def configuration_text(names: Iterable[str]) -> str:
-    """Return the tables by which providers guide the main agent and its subagents.
-
-    Raises:
-        ConfigurationError: a name is not installed, or is no provider.
-    """
+    """Return the tables by which providers guide the main agent and its subagents."""
     offered = {entry.name: entry.group for entry in discover().entries if entry.group in _KINDS}
     chosen: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):

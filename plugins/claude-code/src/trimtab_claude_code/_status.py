@@ -135,13 +135,7 @@ _TIMEOUT = 5.0
 
 @attrs.frozen(kw_only=True)
 class ServerState:
-    """What the hook server does.
-
-    Args:
-        process: its process id; None where none runs.
-        sessions: how many it has in memory.
-        problem: why it can't be asked; empty if it can.
-    """
+    """What the hook server does; none runs where it has no process."""
 
     process: int | None = None
     sessions: int = 0

@@ -45,14 +45,7 @@ class Stranger(OSError):
 
 
 class Listener:
-    """The server's end.
-
-    Args:
-        folder: the user's own folder, which must be the working directory.
-
-    Raises:
-        OSError: neither a socket nor a port can be used.
-    """
+    """The server's end; `folder` must be the working directory."""
 
     def __init__(self, folder: Path) -> None:
         self._secret = b""
@@ -80,12 +73,7 @@ class Listener:
         return self.socket.accept()[0]
 
     def verify(self, connection: socket.socket) -> None:
-        """Prove the knowledge of the secret to a client, and make it prove its own.
-
-        Raises:
-            Stranger: it does not know the secret.
-            OSError: the connection was lost.
-        """
+        """Prove the knowledge of the secret to a client, and make it prove its own."""
         if self._secret:
             nonce = secrets.token_bytes(_NONCE)
             connection.sendall(
@@ -110,15 +98,7 @@ class Listener:
 
 
 def connect(folder: Path, timeout: float) -> socket.socket:
-    """Return a connection to the server.
-
-    Args:
-        folder: the user's own folder.
-        timeout: seconds for each step.
-
-    Raises:
-        OSError: none listens, or it is not the user's server.
-    """
+    """Return a connection to the server; `timeout` is of each step."""
     if hasattr(socket, "AF_UNIX") and not (folder / PORT).exists():
         return _connect_unix(folder, timeout)
     port, secret = _read_port(folder / PORT)
@@ -236,9 +216,7 @@ class ServerProcess(NamedTuple):
     """A process that was started as the server.
 
     Args:
-        pid: its id.
         since: what tells it from a later process with the same id.
-        started: monotonic seconds.
     """
 
     pid: int

@@ -69,11 +69,7 @@ def ask(path: str) -> str:
 
 
 def model_of(task: Task) -> BaseChatModel:
-    """Return the client of the service that the task's wire names.
-
-    Args:
-        task: what the agent shall do.
-    """
+    """Return the client of the service that the task's wire names."""
     if task.wire == "anthropic":
         from langchain_anthropic import ChatAnthropic
 
@@ -92,12 +88,7 @@ def model_of(task: Task) -> BaseChatModel:
 
 
 def agent_of(task: Task, saver: InMemorySaver) -> Any:
-    """Return an agent for a task, as a user would build it.
-
-    Args:
-        task: what the agent shall do.
-        saver: where its threads are stored.
-    """
+    """Return an agent for a task, as a user would build it."""
     middleware = [*_guided(task), _Errors(), *_around(task)]
     structured = ToolStrategy(Final) if task.mode == "structured" else None
     tools = [*task.tools, *([ask] if task.mode == "interrupt" else [])]
@@ -132,11 +123,7 @@ def _around(task: Task) -> Sequence[Any]:
 
 
 async def play(task: Task) -> Played:
-    """Let an agent of LangChain do a task.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let an agent of LangChain do a task."""
     saver = task.once(InMemorySaver, "saver")
     agent = task.once(lambda: agent_of(task, saver))
     config: Any = {"configurable": {"thread_id": task.conversation}}

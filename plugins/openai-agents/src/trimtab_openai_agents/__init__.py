@@ -48,12 +48,7 @@ _CALLS = ("function_call", "custom_tool_call")
 
 
 class Following(RunHooks[Any]):
-    """Follows one run of the SDK; everything that the user gave is called as before.
-
-    Args:
-        chat: the driver of the conversation.
-        theirs: the user's hooks.
-    """
+    """Follows one run of the SDK; everything that the user gave is called as before."""
 
     def __init__(self, chat: Chat, theirs: RunHooks[Any] | None) -> None:
         self.chat = chat
@@ -89,11 +84,7 @@ class Following(RunHooks[Any]):
             await self._theirs.on_llm_end(context, agent, response)
 
     def config(self, given: RunConfig) -> RunConfig:
-        """Return the user's configuration with our filter and formatter around the user's.
-
-        Args:
-            given: the user's configuration.
-        """
+        """Return the user's configuration with our filter and formatter around the user's."""
         their_filter, their_formatter = given.call_model_input_filter, given.tool_error_formatter
 
         async def filtered(data: CallModelData[Any]) -> ModelInputData:

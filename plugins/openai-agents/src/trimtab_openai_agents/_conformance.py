@@ -28,11 +28,7 @@ class Final(BaseModel):
 
 
 def agent_of(task: Task) -> Agent[Any]:
-    """Return an agent for a task, as a user would build it.
-
-    Args:
-        task: what the agent shall do.
-    """
+    """Return an agent for a task, as a user would build it."""
     client = AsyncOpenAI(base_url=f"{task.url}/v1", api_key="x", max_retries=1)
     approval = task.mode == "deny"
     model = OpenAIResponsesModel if task.wire == "responses" else OpenAIChatCompletionsModel
@@ -51,11 +47,7 @@ def _told(args: ToolErrorFormatterArgs[Any]) -> str | None:
 
 
 async def play(task: Task) -> Played:
-    """Let an agent of the SDK do a task.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let an agent of the SDK do a task."""
     agent = task.once(lambda: agent_of(task))
     more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     runner: Any = Runner

@@ -45,9 +45,6 @@ class ModelClient:
     """Sends requests, reads responses, and counts what they cost.
 
     Args:
-        create: the client's method that asks the model.
-        model: the model's name.
-        settings: of the loop.
         heartbeat: beaten at every response.
         cost: the price of a response that the service does not report.
     """
@@ -69,14 +66,7 @@ class ModelClient:
         self._warned: set[str] = set()
 
     def ask(self, state: LoopState, request: Json, on_chunk: OnChunk | None) -> ModelResponse:
-        """Return the response to a request.
-
-        Raises:
-            Exhausted: the deadline passed before it came.
-            ModelFailed: it can't be read.
-            ClientMismatch: the client is asynchronous.
-            What `on_chunk` and the client raise passes through.
-        """
+        """Return the response to a request; what `on_chunk` and the client raise passes through."""
         with _record_failures(state):
             return self._counted(state, self._received(state, request, on_chunk))
 

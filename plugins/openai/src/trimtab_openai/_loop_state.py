@@ -32,12 +32,7 @@ _OTHERS = frozenset({"type", "id"})
 
 @attrs.frozen
 class TextCalls:
-    """Calls found in a text.
-
-    Args:
-        calls: the calls, with identifiers made up here.
-        text: what the model says besides.
-    """
+    """Calls found in a text, with identifiers made up here, and what the model says besides."""
 
     calls: tuple[ToolCall, ...]
     text: str
@@ -49,10 +44,6 @@ def read_text_calls(text: str, tools: Collection[str]) -> TextCalls | None:
     A call is certain if it is in ``<tool_call>`` tags, or is the whole text or a fence at its
     end; if it names one of `tools`; if its arguments are an object; and if nothing else in
     the text looks like a call.
-
-    Args:
-        text: what the model answered.
-        tools: names of the tools that it may call.
     """
     before, bodies = _bodies(text.strip())
     calls = [_call(body, tools) for body in bodies]
@@ -132,14 +123,9 @@ class LoopState:
     """The messages so far, and the next request.
 
     Args:
-        hooks: of the run.
-        settings: of the loop.
         fields: what every request holds besides messages.
         messages: what the caller begins with; the conversation grows at its end.
-        tools: names of the tools that the model may call.
         client_timeout: seconds that the client waits for an answer; None waits forever.
-        form: of the final answer; None for free text.
-        checkers: asked after the prompt's own.
     """
 
     def __init__(
@@ -167,12 +153,7 @@ class LoopState:
         _report_user_message(hooks, self.messages)
 
     def next_turn(self) -> None:
-        """Count one more request.
-
-        Raises:
-            TurnLimitReached: there were `max_turns` already.
-            Exhausted: the deadline has passed or the budget is used up.
-        """
+        """Count one more request, unless `max_turns`, the deadline or the budget is used up."""
         why = self.hooks.exhausted()
         if why:
             raise Exhausted(f"{why}, after {_count(self._turns)}", self.messages)
@@ -190,12 +171,7 @@ class LoopState:
         return self._turns >= self._settings.max_turns or self.hooks.exhausted() is not None
 
     def request(self, messages: Sequence[Any]) -> Json:
-        """Return the next request with `messages`.
-
-        Raises:
-            Exhausted: nudges had no effect, and the prompt's ``stop_after`` ends the turn; the
-                message says what was tried.
-        """
+        """Return the next request with `messages`; `Exhausted` if ``stop_after`` ends the turn."""
         stop = self.hooks.driver.stop_request
         if stop is not None:
             raise Exhausted(stop.summary, self.messages)
@@ -238,21 +214,13 @@ class LoopState:
         self.messages += [interface.tool_message(id_, content) for id_, content in answers]
 
     def check_time(self) -> None:
-        """Give up a streamed answer that outlasts the deadline.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-        """
+        """Give up a streamed answer that outlasts the deadline."""
         deadline = self.hooks.run.deadline
         if deadline is not None and deadline.expired:
             raise TimeoutError("the answer was not complete")
 
     def failed(self, error: Exception) -> None:
-        """Record that the service failed.
-
-        Raises:
-            Exhausted: it failed because the deadline had passed.
-        """
+        """Record that the service failed; `Exhausted` if that is for want of time."""
         text = describe_error(error)
         self.hooks.driver.may_stop(api_error=text)
         why = self.hooks.exhausted()
@@ -260,11 +228,7 @@ class LoopState:
             raise Exhausted(f"{why}: {text}", self.messages) from error
 
     def ended(self, response: ModelResponse) -> LoopResult | None:
-        """Return the result, or None if the agent is sent back.
-
-        Raises:
-            LoopStopped: the model refused, or its answers don't fit the output type.
-        """
+        """Return the result, or None if the agent is sent back."""
         try:
             output = self._output(response)
         except PromptEvaluationError as error:

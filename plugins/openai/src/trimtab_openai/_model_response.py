@@ -256,11 +256,7 @@ class OutputForm:
 
     @classmethod
     def of(cls, output_type: type[Any] | None) -> OutputForm | None:
-        """Return the form of a prompt's output; None for free text.
-
-        Raises:
-            ToolError: the type has no counterpart in JSON Schema.
-        """
+        """Return the form of a prompt's output; None for free text."""
         if output_type is None or output_type is str:
             return None
         schema = json_schema(output_type)
@@ -276,9 +272,6 @@ class OutputForm:
         """Return the model's final text as an object.
 
         The text may be JSON, or hold one JSON object, in a fence or among prose.
-
-        Raises:
-            PromptEvaluationError: it holds no JSON, or does not fit; quotes the text.
         """
         try:
             return from_json(self.output_type, decode_answer(text), name="output")
@@ -298,11 +291,7 @@ class OutputForm:
 
 
 def decode_answer(text: str) -> Any:
-    """Return the JSON value that `text` is, or the only one that it holds.
-
-    Raises:
-        ValueError: it holds none, or several.
-    """
+    """Return the JSON value that `text` is, or the only one that it holds, else a ValueError."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -329,11 +318,7 @@ def _enclosed(text: str) -> Iterator[Any]:
 
 
 def describe_tool(tool: Tool[Any, Any], *, strict: bool) -> Json:
-    """Return name, description and parameters of a tool, as both APIs take them.
-
-    Args:
-        strict: ask the service to hold the model to the schema, if it can express it.
-    """
+    """Return a tool as both APIs take it; `strict` holds the model to the schema, if it can."""
     schema = tool.schema
     described: Json = {"name": tool.name, "description": tool.description, "parameters": schema}
     if strict and can_be_strict(schema):

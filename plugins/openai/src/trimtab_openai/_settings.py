@@ -211,10 +211,6 @@ READS_DEVELOPER = (".openai.com", ".openai.azure.com")
 
 
 def guidance_role(client: Any) -> Literal["developer", "system"]:
-    """Return the role of guidance that the client's service reads.
-
-    Args:
-        client: the official client or one like it; its ``base_url`` decides.
-    """
+    """Return the role of guidance that the client's service reads; its ``base_url`` decides."""
     host = urlsplit(str(getattr(client, "base_url", ""))).hostname or ""
     return "developer" if f".{host}".endswith(READS_DEVELOPER) else "system"

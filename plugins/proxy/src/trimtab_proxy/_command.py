@@ -44,12 +44,7 @@ def spoken_line(spoken: Spoken) -> str:
 
 
 def nothing_passed(program: str, variables: Sequence[str]) -> str:
-    """Return why no request of a program may have passed, and what to do.
-
-    Args:
-        program: its name.
-        variables: those that it was given the proxy's address by.
-    """
+    """Return why no request of a program may have passed, and what to do."""
     return (
         f"{sanitize(program, 60)} asked no model, or does not read "
         f"{', '.join(variables)}. If it takes the address from another variable, name it: "
@@ -105,11 +100,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return the program's exit status.
-
-    Raises:
-        TrimtabError: the configuration, an upstream or the program can't be used.
-    """
+    """Run the command; return the program's exit status."""
     command = [word for index, word in enumerate(options.command) if index or word != "--"]
     if bool(command) == options.serve:
         raise ProxyUsage(f"name a program behind --, or give --serve:\n       {_USAGE}")
@@ -163,11 +154,7 @@ def _tell(spoken: Any) -> None:
 
 
 def _further(given: Sequence[str], upstreams: Iterable[str]) -> Mapping[str, str]:
-    """Return variables by name, and where they point.
-
-    Raises:
-        ProxyUsage: one has another form, or names an upstream that there is not.
-    """
+    """Return variables by name, and where they point."""
     from trimtab_proxy._upstreams import DEFAULTS
 
     known = sorted({*DEFAULTS, *filter(None, upstreams)})

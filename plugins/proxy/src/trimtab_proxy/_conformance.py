@@ -40,11 +40,7 @@ RESULT = {
 
 
 async def play(task: Task) -> Played:
-    """Let a loop do a task, behind a proxy unless it goes without.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let a loop do a task, behind a proxy unless it goes without."""
     from openai import AsyncOpenAI
 
     if not task.guided:

@@ -53,13 +53,7 @@ NO_WORDS = ""
 
 @attrs.frozen
 class RequestInfo:
-    """What is recorded of a request with its answer.
-
-    Args:
-        model: which model it asks; empty if it does not say.
-        provider: whose service it goes on to; empty if unknown.
-        started: when it came; None if unknown.
-    """
+    """What is recorded of a request with its answer, as far as it is known."""
 
     model: str = ""
     provider: str = ""
@@ -71,12 +65,9 @@ class Heard:
     """An answer of the model that no request has confirmed yet.
 
     Args:
-        answer: what it was.
         at: monotonic seconds at its end.
         asked: what the user had said at the end of the request.
         told: whether the run knows both already.
-        request: that it answers.
-        ended: when it was whole; None if unknown.
     """
 
     answer: Answer
@@ -100,8 +91,6 @@ class Follower:
 
     Args:
         open_run: opens the run, once there is something to tell.
-        timeout: seconds that each provider may take.
-        clock: tells how long calls took.
         spoke: called with each provider that speaks, and with what it says.
     """
 
@@ -140,13 +129,7 @@ class Follower:
         asked: Iterable[str],
         request: RequestInfo | None = None,
     ) -> None:
-        """Keep an answer until a request confirms it.
-
-        Args:
-            answer: what it is.
-            asked: what the user had said at the end of the request.
-            request: that it answers; None if nothing is known of it.
-        """
+        """Keep an answer, and what the user had asked before it, until a request confirms it."""
         self._heard = Heard(
             answer,
             self._monotonic(),
@@ -215,9 +198,6 @@ class Follower:
         """Tell the run all items from `known` on; return what is said at the end of them.
 
         Args:
-            wire: reads the items.
-            items: those of the request that are settled.
-            known: how many the run knows.
             live: whether words can be placed now. What would have been said at earlier requests
                 is counted and not said.
         """

@@ -30,11 +30,8 @@ class Setup:
     """What the process is started with.
 
     Args:
-        config: configuration file; the one that is found from the working folder where None.
-        guidance: names of guidance providers, instead of the configuration's prompts.
         board: the file that says which provider is being called.
         program: name of the program that is run; empty if none is.
-        journal: whether conversations may be recorded.
     """
 
     config: str | None = None
@@ -50,9 +47,6 @@ class Ready:
 
     Args:
         error: why there is nothing to ask; empty if all is well.
-        gate: whether completion checkers and refusals may change streamed answers.
-        notes: what the user should know about the prompts.
-        notify: whether the user is told at once what is said.
     """
 
     error: str = ""
@@ -66,9 +60,7 @@ class Request:
     """A question to the service.
 
     Args:
-        number: comes back with the answer.
         method: of `GuideService`; ``"ping"`` or ``"close"`` for the process itself.
-        arguments, options: of the method.
     """
 
     number: int
@@ -79,14 +71,7 @@ class Request:
 
 @attrs.frozen
 class Reply:
-    """The answer to a question.
-
-    Args:
-        number: of the question.
-        value: what the method returned.
-        failure: the name of the error that it raised; empty if none.
-        counts: what happened so far.
-    """
+    """What a method returned, or the name of the error that it raised; what happened so far."""
 
     number: int
     value: Any = None
@@ -95,11 +80,7 @@ class Reply:
 
 
 def read_frame(stream: IO[bytes]) -> Any:
-    """Return the next frame.
-
-    Raises:
-        EOFError: the other end has gone.
-    """
+    """Return the next frame; an EOFError where the other end has gone."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError
@@ -111,11 +92,7 @@ def read_frame(stream: IO[bytes]) -> Any:
 
 
 def write_frame(stream: IO[bytes], frame: Any) -> None:
-    """Write a frame.
-
-    Raises:
-        OSError: the other end has gone.
-    """
+    """Write a frame."""
     body = pickle.dumps(frame, pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(body)))
     stream.write(body)

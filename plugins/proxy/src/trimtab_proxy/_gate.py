@@ -23,12 +23,7 @@ _ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 @attrs.frozen
 class Verdict:
-    """What becomes of an answer.
-
-    Args:
-        refusal: why its calls are not run; empty if they are.
-        feedback: why the agent may not stop; empty if it may.
-    """
+    """Why the calls of an answer are not run, or why the agent may not stop; empty if so."""
 
     refusal: str = ""
     feedback: str = ""
@@ -83,11 +78,7 @@ class Gate(ABC):
 
     @abstractmethod
     def _read(self, frame: bytes, event: dict[str, Any]) -> bytes:
-        """Take one event, and decide whether to hold from here on.
-
-        Returns:
-            the event as the program gets it.
-        """
+        """Take one event, and decide whether to hold from here on; return what the program gets."""
 
     @abstractmethod
     def answer(self) -> Answer | None:

@@ -64,11 +64,7 @@ class Guidance(Protocol):
 
 
 class LocalGuidance:
-    """Asks providers in this process: one that holds its interpreter holds the relay up too.
-
-    Args:
-        guide: follows the conversations.
-    """
+    """Asks providers in this process: one that holds its interpreter holds the relay up too."""
 
     def __init__(self, guide: Guide) -> None:
         self.guide = guide

@@ -62,12 +62,8 @@ class Decision:
     """What becomes of one request.
 
     Args:
-        relation: how it stands to its conversation.
         words: what is put in; empty for nothing.
-        thread: its conversation; None where it has none.
         number: of the request within the conversation.
-        now: its history.
-        info: what is recorded of the request.
     """
 
     relation: Relation
@@ -85,8 +81,6 @@ class Spoken:
     Args:
         number: counts what was said, from 1.
         at: the time, of this machine's zone, ``HH:MM:SS``.
-        provider: who said it.
-        words: the text, as the model reads it.
     """
 
     number: int
@@ -363,11 +357,7 @@ class Guide:
     def _follow(
         self, wire: Wire, found: Found, thread: Thread, now: History, told: list[str]
     ) -> Decision:
-        """Tell the run what is new.
-
-        Args:
-            told: what the conversation knew when the request was found to belong to it.
-        """
+        """Tell the run what is new; `told` is what its conversation knew when it was found."""
         with thread.lock:
             link = found.link if found.thread is thread else Link(found.relation, len(told), 0)
             if thread.told is not told:  # another request of the conversation came in between

@@ -54,13 +54,7 @@ class _Gone(Exception):
 
 
 class _Child:
-    """One process, and what was asked and not answered yet.
-
-    Args:
-        setup: what it is started with.
-        environment: its variables.
-        told: called with what is said, where the user wants to be told at once.
-    """
+    """One process, and what was asked and not answered yet."""
 
     def __init__(
         self,
@@ -177,10 +171,6 @@ class GuideLink:
     """Asks providers in another process: the relay's `Guidance`.
 
     Args:
-        config: configuration file; the one that is found from this folder upwards where None.
-        guidance: names of guidance providers, instead of the configuration's prompts.
-        program: name of the program that is run; empty if none is.
-        journal: whether conversations may be recorded.
         told: called with what is said, where the configuration has `notify`.
 
     Attributes:
@@ -218,11 +208,7 @@ class GuideLink:
         return self._ready.gate
 
     def start(self) -> None:
-        """Start the process, and wait until it has read the configuration.
-
-        Raises:
-            GuidanceFailed: the configuration or a provider can't be used.
-        """
+        """Start the process, and wait until it has read the configuration."""
         for name in self._aside.read():
             self.notes.append(f"{name} is set aside; to use it: trimtab status --bring-back {name}")
         child = self._child = _Child(self._setup, self._environment(), self._told)
@@ -285,12 +271,7 @@ class GuideLink:
         return None if reply.failure == Unreadable.__name__ else reply
 
     async def _watched(self, child: _Child, answer: asyncio.Future[Reply], seconds: float) -> Reply:
-        """Wait for an answer while the process answers pings; end it when it does not.
-
-        Raises:
-            TimeoutError: it took too long.
-            _Gone: the process has ended.
-        """
+        """Wait for an answer while the process answers pings; end it when it does not."""
         waited, silent = 0.0, 0.0
         ping: asyncio.Future[Reply] | None = None
         while True:

@@ -40,11 +40,7 @@ _HELD_SECONDS = 15.0
 
 
 class GuideProcess:
-    """Answers frames until the other end closes.
-
-    Args:
-        incoming, outgoing: streams of frames.
-    """
+    """Answers frames until the other end closes."""
 
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
         self._incoming = incoming

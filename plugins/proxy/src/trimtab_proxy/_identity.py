@@ -27,12 +27,7 @@ _LONGEST = 200
 
 @attrs.frozen
 class Name:
-    """How a program names the agent that asks.
-
-    Args:
-        session: of the conversation with the user.
-        agent: of the subagent; None for the main agent, and where the program does not say.
-    """
+    """The session and the subagent that a program names; None for the main agent."""
 
     session: str
     agent: str | None = None
@@ -43,7 +38,6 @@ class Program:
     """A program that is known by its user agent.
 
     Args:
-        name: for the record.
         marks: how its user agent begins, in lower case; one of them.
         profile: under which `trimtab_signals.agents` describes its tools.
         parallel_calls: whether one answer may hold several calls; None if unknown.
@@ -135,9 +129,6 @@ def upstream_client(connect_seconds: float) -> httpx.AsyncClient:
     """Return a client that adds nothing, follows nothing and keeps nothing.
 
     A proxy of the network, as the environment names it, is used but for this machine.
-
-    Args:
-        connect_seconds: for a connection; for the answer there is no limit but the program's own.
     """
     import httpx
 
@@ -192,14 +183,7 @@ def host_for(
     gate: bool = False,
     described: Mapping[str, str] | None = None,
 ) -> Host:
-    """Return the proxy as the host of an agent.
-
-    Args:
-        program: the agent's.
-        tools: names of the agent's tools.
-        gate: whether calls can be refused.
-        described: what the tools say of themselves, by name.
-    """
+    """Return the proxy as the host of an agent with these tools."""
     names = frozenset(tool for tool in tools if tool)
     return attrs.evolve(
         PROXY,
@@ -230,7 +214,6 @@ class Link:
     """How the items of a request stand to those told before.
 
     Args:
-        relation: as above.
         known: how many items at the beginning of the request need not be told any more.
         shared: how many at the beginning are the same.
     """
@@ -245,7 +228,6 @@ class History:
     """The items of a request that count for its identity.
 
     Args:
-        items: all of them.
         told: how many are settled: all but the words of the user at the end, which a program may
             take back, as it does after a question of its own about the conversation.
     """
@@ -292,12 +274,7 @@ def shared_prefix(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def link(now: History, told: Sequence[str]) -> Link | None:
-    """Return how a request stands to a conversation; None if they have nothing in common.
-
-    Args:
-        now: the request.
-        told: keys of the conversation's settled items at its last request.
-    """
+    """Return how a request stands to the settled items of a conversation; None if to nothing."""
     shared = shared_prefix(now.keys, told)
     if shared == len(told):
         return Link(Relation.RETRY if now.told == shared else Relation.NEXT, shared, shared)

@@ -36,11 +36,9 @@ class Item:
     """One thing said or done; what programs change, move or leave out later is no item.
 
     Args:
-        kind: who said or did what.
         key: equal for the same item in a later request: an id, or a hash of the words.
         held: the block or message that it was read from, of a text its words; or where those can
             be read again.
-        at: its number there.
     """
 
     kind: Kind
@@ -57,13 +55,7 @@ class Item:
 
 @attrs.frozen(eq=False)
 class Source:
-    """A message that is kept as it was written.
-
-    Args:
-        wire: reads it.
-        text: its bytes, with the separator before it.
-        numbering: before it.
-    """
+    """A message that is kept as it was written, to be read again."""
 
     wire: Wire
     text: bytes
@@ -80,7 +72,6 @@ class Numbering:
     """The calls before a message, where the API gives them no ids.
 
     Args:
-        seen: calls so far, by name.
         open: name, id and key of each call that has no answer yet.
     """
 
@@ -93,9 +84,7 @@ class Result:
     """What a tool answered.
 
     Args:
-        content: text, or the blocks where they are no text.
         outcome: how the call ended, as far as flag and words tell.
-        evidence: how that is known.
     """
 
     content: Any
@@ -113,10 +102,6 @@ class Answer:
     """What the model answered.
 
     Args:
-        text: its words.
-        calls: the tool calls that it asks for.
-        usage: tokens, where the service tells them.
-        stop_reason: the service's word for why it stopped.
         stored_as: the id by which the service keeps the answer.
     """
 
@@ -307,12 +292,7 @@ _SENTENCES = (
 
 
 def result_of(content: Any, failed: bool | None = None) -> Result:
-    """Return what a tool answered together with how its call ended.
-
-    Args:
-        content: text, or blocks that are no text.
-        failed: the API's own flag; None if it has none.
-    """
+    """Return what a tool answered together with how its call ended; `failed` is the API's flag."""
     head = content[:_HEAD].lstrip() if isinstance(content, str) else ""
     if failed is not False:
         for outcome, beginnings in _SENTENCES:

@@ -21,12 +21,7 @@ class Unreadable(ValueError):
 
 
 class Part(NamedTuple):
-    """A value with its place in the text.
-
-    Args:
-        value: decoded.
-        start, end: characters of the text, the end exclusive.
-    """
+    """A value with its place in the text."""
 
     value: Any
     start: int
@@ -37,20 +32,14 @@ class Part(NamedTuple):
 class Place:
     """Where a text goes in the last message of a request.
 
-    Args:
-        path: keys and indexes from that message to a string or a list.
-        part: makes the element that is appended where the path leads to a list.
+    The path leads to a string, or to a list that gets one more element, which `part` makes.
     """
 
     path: tuple[str | int, ...]
     part: Callable[[str], Mapping[str, Any]]
 
     def put(self, message: Any, addition: str) -> Any:
-        """Return a decoded message with `addition` in it; what it was made from stays as it is.
-
-        Raises:
-            Unreadable: the message has no such place.
-        """
+        """Return a decoded message with `addition` in it; what it was made from stays as it is."""
         try:
             return self._put(message, self.path, addition)
         except (LookupError, TypeError, AttributeError):
@@ -66,11 +55,7 @@ class Place:
         return copied
 
     def insertion(self, message: str, addition: str) -> tuple[int, str]:
-        """Return at which character of a message's JSON text to insert, and what.
-
-        Raises:
-            Unreadable: the message has no such place.
-        """
+        """Return at which character of a message's JSON text to insert, and what."""
         part = Part(None, skip(message, 0), len(message))
         for step in self.path:
             part = _step(message, part, step)
@@ -85,11 +70,7 @@ class Place:
 
 
 def value_at(text: str, start: int) -> Part:
-    """Return the value that begins at a character.
-
-    Raises:
-        ValueError: none does.
-    """
+    """Return the value that begins at a character."""
     value, end = _scan(text, start)
     return Part(value, start, end)
 
@@ -100,18 +81,12 @@ def read_members(
     """Read members of an object up to its end, or up to the list under a key.
 
     Args:
-        text: holds the object.
         at: behind the brace that opens it, or behind a value.
         into: takes the members; those that it has count as read before.
         stop_at: the key of the list.
 
     Returns:
         Behind the object's end and False, or the place of the list's bracket and True.
-
-    Raises:
-        Unreadable: the text is no object, or has one key twice.
-        ValueError: it holds what is no JSON.
-        IndexError: it ends early.
     """
     at = skip(text, at)
     if text[at] == "}":
@@ -139,13 +114,7 @@ def read_members(
 
 
 def next_element(text: str, at: int, *, first: bool) -> Part | None:
-    """Return the next element of a list; None at its end.
-
-    Args:
-        text: holds the list.
-        at: behind its bracket, or behind the element before.
-        first: whether none came before.
-    """
+    """Return the next element of a list from `at` on, which may be its `first`; None at its end."""
     at = skip(text, at)
     if text[at] == "]":
         return None

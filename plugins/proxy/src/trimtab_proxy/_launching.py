@@ -58,12 +58,7 @@ class LaunchFailed(TrimtabError):
 
 @attrs.frozen
 class Launch:
-    """A program to be started.
-
-    Args:
-        command: the program and its arguments.
-        environment: all variables that it gets.
-    """
+    """A program to be started: the command, and all its variables."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
@@ -78,14 +73,9 @@ def launch(
     """Return how to start a program so that its requests come to the proxy.
 
     Args:
-        command: the program and its arguments, as the user gave them.
         environment: the user's; its base URLs are where requests go on to.
-        base_url: of the proxy.
         further: variables of the program by name, and below which upstream each points, e.g.
             ``"openai"`` or ``"anthropic/v1"``.
-
-    Raises:
-        LaunchFailed: a variable of the user's can't be extended.
     """
     start = Launch(tuple(command), {**environment, **_not_through_proxies(environment)})
     start = _PREPARE.get(PurePath(command[0]).stem.lower(), _as_it_is)(start, base_url)
@@ -94,12 +84,7 @@ def launch(
 
 
 def upstream_variables(program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return variables whose base URLs are where requests go on to.
-
-    Args:
-        program: its name.
-        environment: the user's. Where the program has a variable of its own, its URL counts.
-    """
+    """Return variables whose base URLs, the program's own first, are where requests go on to."""
     url = environment.get(_COPILOT_URL)
     if program.lower() != "copilot" or not url:
         return environment
@@ -108,13 +93,7 @@ def upstream_variables(program: str, environment: Mapping[str, str]) -> Mapping[
 
 
 def cautions(program: str, environment: Mapping[str, str], folder: Path) -> list[str]:
-    """Return why requests of a program may go around the proxy, as far as its settings tell.
-
-    Args:
-        program: its name.
-        environment: the user's.
-        folder: where it is started.
-    """
+    """Return why requests of a program may go around the proxy, as far as its settings tell."""
     own = _FROM_A_FILE.get(program.lower())
     if own is not None and not _names_the_proxy(_home(environment) / own[0]):
         return [f"{program} takes its address from ~/{own[0]} alone: {own[1]}"]
@@ -271,17 +250,11 @@ _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT")
 
 
 def run(start: Launch) -> int:
-    """Start a program with this process's terminal and wait for its end.
+    """Start a program with this process's terminal; return its exit status as shells have it.
 
     The terminal sends an interrupt to the program itself, so it is only ignored here; what is sent
     to this process alone is passed on. An interrupt that comes from elsewhere may have reached the
     program too: it is passed on to one that still runs a moment later.
-
-    Returns:
-        Its exit status; 128 and the signal's number where a signal ended it, as shells have it.
-
-    Raises:
-        LaunchFailed: it can't be started.
     """
     children: list[subprocess.Popen[bytes]] = []
 

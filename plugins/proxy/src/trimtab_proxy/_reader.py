@@ -19,13 +19,7 @@ from trimtab_proxy._json import Part, Place, Unreadable, next_element, read_memb
 
 @attrs.frozen(eq=False)
 class Entry:
-    """One message of a body.
-
-    Args:
-        text: its bytes, with the separator before it.
-        items: what it holds.
-        numbering: behind it.
-    """
+    """One message of a body: its bytes, the separator before it included, and what it holds."""
 
     text: bytes
     items: Sequence[Item]
@@ -34,16 +28,7 @@ class Entry:
 
 @attrs.frozen(eq=False)
 class Outline:
-    """A body in its parts, which together are its bytes.
-
-    Args:
-        wire: the API that it is made for.
-        head: up to the first message.
-        head_fields: members before the messages.
-        entries: the messages.
-        tail: behind the last message.
-        tail_fields: members behind the messages.
-    """
+    """A body in its parts, which together are its bytes."""
 
     wire: Wire
     head: bytes
@@ -66,9 +51,6 @@ class Document:
     """A body that was read.
 
     Args:
-        body: the bytes as they came.
-        fields: its members but the list of messages.
-        items: the conversation.
         last_text: the last message as it is written; empty where there is none.
         last_end: where that ends in the body.
     """
@@ -84,31 +66,19 @@ class Document:
         return json.loads(self.last_text) if self.last_text else None
 
     def with_text(self, place: Place, addition: str) -> bytes:
-        """Return the body with `addition` at `place` of its last message, all else as it was.
-
-        Raises:
-            Unreadable: the last message has no such place.
-        """
+        """Return the body with `addition` at `place` of its last message, all else as it was."""
         offset, inserted = self.insertion(place, addition)
         return self._with(offset, inserted)
 
     def insertion(self, place: Place, addition: str) -> tuple[int, bytes]:
-        """Return the offset in the body and the bytes that put `addition` at `place`.
-
-        Raises:
-            Unreadable: the last message has no such place.
-        """
+        """Return the offset in the body and the bytes that put `addition` at `place`."""
         text = self._last().decode()
         at, inserted = place.insertion(text, addition)
         offset = self.last_end - len(self.last_text) + size_of(text, 0, at)
         return offset, inserted.encode("ascii")
 
     def with_more(self, messages: Sequence[Json]) -> bytes:
-        """Return the body with more messages behind the last, all else as it was.
-
-        Raises:
-            Unreadable: there is no message.
-        """
+        """Return the body with more messages behind the last, all else as it was."""
         self._last()
         added = "".join("," + json.dumps(message, separators=(",", ":")) for message in messages)
         return self._with(self.last_end, added.encode("ascii"))
@@ -138,11 +108,7 @@ def document_of(outline: Outline, body: bytes) -> Document:
 
 
 def read_head(wire: Wire, body: bytes) -> Outline:
-    """Return the part of a body up to its first message; all of it where it has no list of them.
-
-    Raises:
-        Unreadable, ValueError, IndexError, RecursionError: it is no JSON object.
-    """
+    """Return the part of a body up to its first message; all of it where it has no list of them."""
     text = body.decode("utf-8")
     start = skip(text, 0)
     if text[start] != "{":
@@ -157,17 +123,7 @@ def read_head(wire: Wire, body: bytes) -> Outline:
 
 
 def read_rest(known: Outline, body: bytes, at: int, before: Outline | None) -> Outline:
-    """Return a body whose beginning is known.
-
-    Args:
-        known: its beginning.
-        body: all of it.
-        at: where the beginning ends.
-        before: an earlier body, which may end in the same way.
-
-    Raises:
-        Unreadable, ValueError, IndexError, RecursionError: the rest does not go on as JSON does.
-    """
+    """Return a body whose beginning is known; an earlier body may end in the same way."""
     text = body[at:].decode("utf-8")
     entries = list(known.entries)
     at = 0
@@ -242,12 +198,7 @@ class _Shared(NamedTuple):
 
 
 class Reader:
-    """Reads bodies, and keeps the last of each conversation to read the next one by.
-
-    Args:
-        most: how many are kept; the one unused for longest goes first.
-        most_bytes: how many bytes are kept together; a body that is larger alone is not kept.
-    """
+    """Reads bodies, and keeps the last of each conversation to read the next one by."""
 
     def __init__(self, most: int = MOST_KEPT, most_bytes: int = MOST_KEPT_BYTES) -> None:
         self._most = most
@@ -265,11 +216,7 @@ class Reader:
         return self._size
 
     def read(self, wire: Wire, body: bytes) -> Document:
-        """Return a body, decoded.
-
-        Args:
-            wire: the API that it is made for.
-            body: UTF-8 without a byte order mark.
+        """Return a body, decoded: UTF-8 without a byte order mark.
 
         Raises:
             Unreadable: it is no JSON object, or has one key twice.

@@ -49,10 +49,6 @@ class GatedAnswer:
     """One answer, in as many rounds as it takes.
 
     Args:
-        guidance: decides.
-        ticket: of the request.
-        wire: its API.
-        gate: follows its stream.
         body: of the request, as it went on.
         send_on: sends another body to the service.
         send_back: sends bytes to the program.
@@ -148,15 +144,7 @@ class _Gone(Exception):
 
 @attrs.frozen(eq=False)
 class Incoming:
-    """One accepted request.
-
-    Args:
-        method: e.g. ``"POST"``.
-        route: where it goes.
-        query: of its target, as it came.
-        headers: as they came, names in lower case.
-        body: whole.
-    """
+    """One accepted request, whole; the names of its headers are in lower case."""
 
     method: str
     route: Route
@@ -173,16 +161,7 @@ class Incoming:
 
 
 class Relay:
-    """Passes requests on; the ASGI application of the proxy.
-
-    Args:
-        guidance: says what to put in.
-        door: says who may come in, and where to.
-        client: sends requests on.
-
-    Attributes:
-        passed: how many requests were let in.
-    """
+    """Passes requests on; the ASGI application of the proxy."""
 
     def __init__(self, guidance: Guidance, door: Door, client: httpx.AsyncClient) -> None:
         self._guidance = guidance

@@ -30,12 +30,8 @@ class ProxyServer:
 
     Args:
         guidance: says what to put into requests; a guide is asked in this process.
-        upstreams: services by name.
         port: to listen on; a free one where 0.
         token: the secret of its paths; a new one where None.
-
-    Raises:
-        ServerFailed: the port is taken.
     """
 
     def __init__(
@@ -88,11 +84,7 @@ class ProxyServer:
         self._thread.start()
 
     def wait_until_ready(self) -> None:
-        """Return once it answers.
-
-        Raises:
-            ServerFailed: it does not.
-        """
+        """Return once it answers; a ServerFailed if it does not."""
         if not self._started.wait(_START_SECONDS) or self._failure is not None:
             raise ServerFailed(f"the proxy did not start: {self._failure or 'it takes too long'}")
 

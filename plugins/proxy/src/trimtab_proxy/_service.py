@@ -46,11 +46,7 @@ MOST_BYTES = 16_000_000
 
 
 class Listener:
-    """Keeps a copy of one answer until it is complete.
-
-    Args:
-        streamed: whether the answer is a stream of events.
-    """
+    """Keeps a copy of one answer until it is complete."""
 
     def __init__(self, *, streamed: bool) -> None:
         self.streamed = streamed
@@ -72,13 +68,7 @@ class Listener:
 
 
 def read_answer(wire: Wire, body: bytes, *, streamed: bool) -> Answer | None:
-    """Return an answer; None if it is incomplete, or of no known form.
-
-    Args:
-        wire: the API.
-        body: the answer, whole.
-        streamed: whether it is a stream of events.
-    """
+    """Return an answer; None if it is incomplete, or of no known form."""
     try:
         return _from_events(wire, body) if streamed else _from_body(wire, body)
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
@@ -134,12 +124,7 @@ MOST_TICKETS = 1_024
 
 @attrs.frozen
 class Insertion:
-    """What is put into a body.
-
-    Args:
-        offset: where, in bytes.
-        text: what.
-    """
+    """What is put into a body, and where."""
 
     offset: int
     text: bytes
@@ -156,7 +141,6 @@ class Decided:
 
     Args:
         ticket: by which its answer is told; None where nobody follows it.
-        insertion: what is put in; None for nothing.
     """
 
     ticket: int | None = None
@@ -164,11 +148,7 @@ class Decided:
 
 
 class GuideService:
-    """Decides about requests and takes their answers. Every call may take as long as providers do.
-
-    Args:
-        guide: follows the conversations.
-    """
+    """Decides about requests, and takes their answers; a call takes as long as providers do."""
 
     def __init__(self, guide: Guide) -> None:
         self.guide = guide
@@ -180,17 +160,7 @@ class GuideService:
     def decide(
         self, wire: str, headers: Sequence[tuple[bytes, bytes]], body: bytes, provider: str = ""
     ) -> Decided:
-        """Return what becomes of a request.
-
-        Args:
-            wire: the name of its API.
-            headers: as they came, names in lower case.
-            body: whole.
-            provider: whose service it goes on to; empty if unknown.
-
-        Raises:
-            Unreadable: the body is no JSON object.
-        """
+        """Return what becomes of a request to the API of this name."""
         api = wire_named(wire)
         document = self._reader.read(api, body)
         texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
@@ -204,14 +174,7 @@ class GuideService:
         return Decided(ticket, Insertion(*document.insertion(place, decision.words)))
 
     def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
-        """Take the model's answer to a request.
-
-        Args:
-            ticket: of the request.
-            wire: the name of its API.
-            body: the answer, whole.
-            streamed: whether it is a stream of events.
-        """
+        """Take the model's answer to a request."""
         decision = self._tickets.get(ticket)
         answer = read_answer(wire_named(wire), body, streamed=streamed)
         if decision is not None and answer is not None:

@@ -34,10 +34,6 @@ class UnsupportedPoint(ProviderError):
 def check_prompt(prompt: Prompt[Any], *, gate: bool) -> tuple[str, ...]:
     """Return a sentence for each kind of provider that is not asked.
 
-    Args:
-        prompt: guides agents.
-        gate: whether calls can be refused and final answers sent back.
-
     Raises:
         UnsupportedPoint: a guidance provider would never be heard.
     """
@@ -80,9 +76,7 @@ class Settings:
         subagents: the same for subagents.
         gate: whether completion checkers and refusals may change streamed answers.
         timeout: seconds that each provider may take at one decision.
-        journal: how conversations are recorded.
         redact: names and beginnings of further secrets.
-        notify: whether the user is told at once what is said.
     """
 
     prompt: str | None = None
@@ -95,11 +89,7 @@ class Settings:
 
 
 def read_settings(configuration: Configuration) -> Settings:
-    """Read the table; nobody is guided if there is none.
-
-    Raises:
-        ConfigurationError: a key or value is wrong, or names a prompt that has no table.
-    """
+    """Read the table; nobody is guided if there is none."""
     table = configuration.hosts.get(HOST, {})
     unknown = next((key for key in table if key not in _KEYS), None)
     if unknown is not None:
@@ -129,16 +119,7 @@ def read_settings(configuration: Configuration) -> Settings:
 def build_prompt(
     name: str | None, configuration: Configuration, folder: Path
 ) -> Prompt[Any] | None:
-    """Return the prompt of a name, without sections: the words of the agent are its program's.
-
-    Args:
-        name: of the prompt; None for none.
-        configuration: where its providers are declared.
-        folder: where the program works, whose files completion checkers may look at.
-
-    Raises:
-        TrimtabError: a provider can't be used.
-    """
+    """Return the prompt of a name, without sections: the words of the agent are its program's."""
     if name is None:
         return None
     namespace, _, key = name.partition("/")

@@ -53,16 +53,12 @@ class Thread:
     """One conversation of one agent.
 
     Args:
-        follower: tells its run what happens.
-        talk: the session of its run.
-        name: how its program names it.
         lane: stands for the tools that the model is offered.
         told: keys of the items that its run knows.
 
     Attributes:
         seen: keys of all items of the last request.
         words: what was said in the last request that ended with a tool's answer.
-        number: counts requests, so that the answer to an overtaken one is known as such.
     """
 
     follower: Follower
@@ -90,13 +86,7 @@ class Found:
 
 
 class Threads:
-    """Conversations by name, by the ids of their calls and by their words, within limits.
-
-    Args:
-        clock: tells their age.
-        most: how many are kept; the one unused for longest goes first.
-        age_seconds: for how long one is kept without a request.
-    """
+    """Conversations by name, by the ids of their calls and by their words, within limits."""
 
     def __init__(
         self,

@@ -90,11 +90,7 @@ class Upstream:
 
 
 def read_upstreams(given: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Upstream]:
-    """Return the services by name: as given, else as the environment says, else the usual ones.
-
-    Raises:
-        UpstreamInvalid: a name or a URL can't be used.
-    """
+    """Return the services by name: as given, else as the environment says, else the usual ones."""
     found = dict(DEFAULTS)
     for name, variables in VARIABLES.items():
         found[name] = next((v for key in variables if (v := environment.get(key))), found[name])
@@ -138,12 +134,7 @@ _ONE_UPSTREAM = ""
 
 @attrs.frozen
 class Refusal(Exception):
-    """Why a request is refused.
-
-    Args:
-        status: of the answer.
-        reason: for the program and its user; nothing of the request is repeated in it.
-    """
+    """Why a request is refused; nothing of the request is repeated in the reason."""
 
     status: int
     reason: str
@@ -151,12 +142,7 @@ class Refusal(Exception):
 
 @attrs.frozen
 class Route:
-    """Where an accepted request goes.
-
-    Args:
-        upstream: the service.
-        rest: the path below the service's base.
-    """
+    """Where an accepted request goes: a service, and the path below its base."""
 
     upstream: Upstream
     rest: bytes
@@ -182,15 +168,7 @@ class Door:
     upstreams: Mapping[str, Upstream]
 
     def route(self, path: bytes, headers: RawHeaders) -> Route:
-        """Return where a request goes.
-
-        Args:
-            path: as it came, undecoded, without its query.
-            headers: names in lower case.
-
-        Raises:
-            Refusal: it is not accepted.
-        """
+        """Return where a request goes, by its undecoded path without query; else a Refusal."""
         self._check_origin(headers)
         if not path.startswith(b"/"):
             raise Refusal(400, "the request's target must be a path")
@@ -226,11 +204,7 @@ class Door:
 
 
 def declared_size(headers: RawHeaders) -> int:
-    """Return the size that a body is said to have, 0 where nothing is said.
-
-    Raises:
-        Refusal: it is too large, or no number.
-    """
+    """Refuse a body that is said to be too large, or to have no size."""
     for name, value in headers:
         if name == b"content-length":
             if not value.isdigit() or len(value) > 18:

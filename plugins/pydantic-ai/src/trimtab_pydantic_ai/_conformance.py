@@ -39,11 +39,7 @@ def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def agent_of(task: Task) -> Agent[None, Any]:
-    """Return an agent for a task, as a user would build it.
-
-    Args:
-        task: what the agent shall do.
-    """
+    """Return an agent for a task, as a user would build it."""
     client = AsyncOpenAI(base_url=f"{task.url}/v1", api_key="x", max_retries=1)
     kind = OpenAIResponsesModel if task.wire == "responses" else OpenAIChatModel
     model = kind("m", provider=OpenAIProvider(openai_client=client))
@@ -61,11 +57,7 @@ def agent_of(task: Task) -> Agent[None, Any]:
 
 
 async def play(task: Task) -> Played:
-    """Let an agent of Pydantic AI do a task.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let an agent of Pydantic AI do a task."""
     agent = task.once(lambda: agent_of(task))
     given: Any = {"conversation_id": task.conversation}
     if task.max_turns is not None:

@@ -20,12 +20,7 @@ class Final(BaseModel):
 
 
 def agent_of(task: Task, plugins: list[Any]) -> Agent:
-    """Return an agent for a task, as a user would build it.
-
-    Args:
-        task: what the agent shall do.
-        plugins: those of the agent.
-    """
+    """Return an agent for a task, as a user would build it."""
     client = {"base_url": f"{task.url}/v1", "api_key": "x", "max_retries": 1}
     return Agent(
         OpenAIModel(client_args=client, model_id="m"),
@@ -38,11 +33,7 @@ def agent_of(task: Task, plugins: list[Any]) -> Agent:
 
 
 async def play(task: Task) -> Played:
-    """Let an agent of Strands do a task: an agent is one conversation, the plugin serves all.
-
-    Args:
-        task: what it shall do.
-    """
+    """Let an agent of Strands do a task: an agent is one conversation, the plugin serves all."""
     more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     plugins: list[Any] = []
     if task.guided:

@@ -41,9 +41,6 @@ class Agent:
     """Records what an agent does in its run. Its hooks are handled one at a time, under `lock`.
 
     Args:
-        run: the run.
-        limit: seconds that each provider may take.
-        checkers: the client's own completion checkers.
         gated: whether completion checkers decide when it may stop.
 
     Attributes:

@@ -54,11 +54,7 @@ class HookFailed(Event):
 
 @attrs.frozen(eq=False, repr=False)
 class Payload:
-    """One hook event of Claude Code, or one call in a batch.
-
-    Args:
-        raw: the JSON object as it came.
-    """
+    """One hook event of Claude Code, or one call in a batch."""
 
     raw: Mapping[str, Any]
 
@@ -109,11 +105,7 @@ class Payload:
         return self.text("tool_use_id")
 
     def require_call(self) -> None:
-        """Make sure that a call is named.
-
-        Raises:
-            ValueError: its tool or its id is missing.
-        """
+        """Make sure that a call is named."""
         if not self.tool or not self.call_id:
             raise ValueError(f"{self.name or 'a call'} came without tool_name or tool_use_id")
 
@@ -205,10 +197,6 @@ def unreported(text: str, *, started: bool) -> tuple[Outcome, Evidence]:
 
     A batch has no flag. What failed or succeeded was reported before, so a call that passed
     PreToolUse and ended unseen was denied, and one that never came to PreToolUse was invalid.
-
-    Args:
-        text: the answer that the model reads.
-        started: whether PreToolUse announced it.
     """
     if _says(text, _CANCELLED):
         return Outcome.INTERRUPTED, Evidence.DERIVED
