@@ -157,7 +157,7 @@ class Assembler:
             caller: who makes the calls; a turn of others than the model holds calls only.
             stop: the agent's request to stop after a response with text and without calls.
             presumed: the recording does not say that the agent stopped there; if the model responds
-                again, the text was a comment and `stop` is dropped.
+                again, the text was a comment and the stop is dropped. `stop` need not be given.
         """
         turn = self._turn
         if turn is None or key is None or key != turn.key:
@@ -165,7 +165,7 @@ class Assembler:
         turn.text += [text] if text else []
         turn.reasoning += [reasoning] if reasoning else []
         turn.usage = usage or turn.usage
-        turn.stop = stop or turn.stop
+        turn.stop = stop or (StopRequest() if presumed else turn.stop)
         turn.presumed = presumed
 
     def call(self, tool: str, params: Any, call_id: str = "") -> str:

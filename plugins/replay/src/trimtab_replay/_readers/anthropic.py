@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import attrs
+
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader
+from trimtab_replay._readers.messages import MessageReader, flagged, worded
 from trimtab_replay._readers.openai import usage
 from trimtab_replay._recording import Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
     as_dict,
-    as_text,
     as_time,
     dicts,
     flattened,
@@ -27,7 +28,6 @@ from trimtab_replay._values import (
     named,
     said,
 )
-from trimtab_replay.outcomes import outcome_of
 
 _ROLES = {"user", "assistant", "system"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
@@ -64,15 +64,15 @@ class Anthropic(MessageReader):
     def respond(self, assembler: Assembler, message: dict[str, Any]) -> None:
         """Read an assistant's message; it holds the results of the service's own tools."""
         blocks = dicts(message.get("content"))
-        reason = named(message.get("stop_reason"))
+        reason, stop = named(message.get("stop_reason")), self.stop_of(message)
         assembler.respond(
             key=named(message.get("id")) or None,
             text=said(message.get("content")),
             reasoning=joined(block.get("thinking") for block in blocks),
             usage=usage(as_dict(message.get("usage"))),
             at=time_of(message),
-            stop=self.stop_of(message),
-            presumed=not reason,
+            stop=stop,
+            presumed=stop is not None and not reason,
         )
         for block in blocks:
             if named(block.get("type")) in _CALLS:
@@ -108,11 +108,7 @@ def time_of(message: dict[str, Any]) -> Any:
 def result_of(block: dict[str, Any], message: dict[str, Any]) -> CallResult:
     content = block.get("content")
     failed = block.get("is_error") is True or named(as_dict(content).get("type")).endswith("_error")
-    return CallResult(
-        result=flattened(content),
-        outcome=Outcome.ERROR if failed else Outcome.OK,
-        at=time_of(message),
-    )
+    return flagged(flattened(content), failed, time_of(message))
 
 
 class Bedrock(MessageReader):
@@ -155,7 +151,6 @@ class Bedrock(MessageReader):
             text=said(blocks),
             reasoning=joined(thought.get("text") for thought in thoughts),
             at=time_of(message),
-            stop=StopRequest(),
             presumed=True,
         )
         for block in _values(blocks, "toolUse"):
@@ -173,11 +168,7 @@ def _converse_result(block: dict[str, Any]) -> CallResult:
     if len(parts) == 1 and "json" in parts[0]:
         content = parts[0]["json"]
     status = named(block.get("status"))
-    return CallResult(
-        result=flattened(content),
-        outcome=Outcome.ERROR if status == "error" else Outcome.OK,
-        evidence=Evidence.FLAG if status else Evidence.UNKNOWN,
-    )
+    return flagged(flattened(content), status == "error" if status else None)
 
 
 TOOLS = (
@@ -272,11 +263,7 @@ def _told(text: str) -> str:
 
 
 def _result(body: list[str], message: dict[str, Any]) -> CallResult:
-    text = "\n".join(filter(None, body))
-    read = outcome_of("cline", text)
-    return CallResult(
-        result=text, outcome=read.outcome, evidence=read.evidence, at=time_of(message)
-    )
+    return worded("cline", "\n".join(filter(None, body)), time_of(message))
 
 
 def _tagged(text: str) -> Iterator[tuple[str, Any]]:
@@ -364,13 +351,8 @@ def _asked(kind: str, text: str) -> tuple[str, Any]:
 def _answer(assembler: Assembler, kind: str, text: str, at: Any) -> None:
     """Output comes in pieces without the call's name: the first ends the call that waits."""
     waiting = assembler.oldest()
-    if not waiting:
-        return
-    failed = kind == "error"
-    result = CallResult(
-        result=as_text(text),
-        outcome=Outcome.ERROR if failed else Outcome.OK,
-        evidence=Evidence.DERIVED if failed else Evidence.UNKNOWN,
-        at=at,
-    )
-    assembler.answer(waiting, result)
+    if waiting:
+        result = flagged(text, at=at)
+        if kind == "error":
+            result = attrs.evolve(result, outcome=Outcome.ERROR, evidence=Evidence.DERIVED)
+        assembler.answer(waiting, result)

@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Outcome
-from trimtab.events import Evidence
-from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader, Reader, action_call
+from trimtab_replay._assembler import Assembler
+from trimtab_replay._readers.messages import MessageReader, Reader, action_call, flagged
 from trimtab_replay._readers.openai import requested
 from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
@@ -63,8 +61,7 @@ class AgentBench(MessageReader):
         elif role in {"user", "tool"}:
             waiting = assembler.oldest()
             if waiting:
-                result = CallResult(result=text, evidence=Evidence.UNKNOWN)
-                assembler.answer(waiting, result)
+                assembler.answer(waiting, flagged(text))
             else:
                 assembler.user(text)
         return role in _ROLES
@@ -104,17 +101,10 @@ def _entries(episode: dict[str, Any]) -> Iterator[RecordedItem]:
     for action, observation, is_valid in list(answers)[: len(turns["actions"])]:
         assembler.respond()
         call_id = assembler.call(tool, {"command": as_text(action)})
-        assembler.answer(call_id, _answer(observation, is_valid))
+        failed = not is_valid if isinstance(is_valid, bool) else None
+        assembler.answer(call_id, flagged(observation, failed))
         yield from assembler.take()
     yield from assembler.finish()
-
-
-def _answer(observation: Any, is_valid: Any) -> CallResult:
-    return CallResult(
-        result=observation,
-        outcome=Outcome.ERROR if is_valid is False else Outcome.OK,
-        evidence=Evidence.FLAG if isinstance(is_valid, bool) else Evidence.UNKNOWN,
-    )
 
 
 class SweAgent(Reader):
@@ -168,11 +158,8 @@ def _read(assembler: Assembler, step: dict[str, Any]) -> None:
     if not action:
         return
     call_id = assembler.call(action.split(None, 1)[0], {"command": action})
-    answer = CallResult(
-        result=step.get("observation"),
-        evidence=Evidence.UNKNOWN,
-        duration=as_float(step.get("execution_time")),
-    )
+    duration = as_float(step.get("execution_time"))
+    answer = attrs.evolve(flagged(step.get("observation")), duration=duration)
     assembler.answer(call_id, answer)
 
 
@@ -232,8 +219,7 @@ class _History:
         elif role == _END:
             self.end.append(RunEnd(reason=text))
         else:
-            answer = CallResult(result=text, evidence=Evidence.UNKNOWN)
-            self.assembler.answer(self.assembler.oldest(role), answer)
+            self.assembler.answer(self.assembler.oldest(role), flagged(text))
 
     def _think(self) -> None:
         if self.thoughts:

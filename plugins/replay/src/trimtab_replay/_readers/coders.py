@@ -18,7 +18,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import Reader, assembled, flagged, worded
 from trimtab_replay._readers.openai import Chat, Message, requested
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -32,7 +32,6 @@ from trimtab_replay._values import (
     named,
     said,
 )
-from trimtab_replay.outcomes import outcome_of
 
 _RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,9})</returncode>")
 _FENCE = "```"
@@ -69,25 +68,27 @@ def _is_result(message: Any) -> bool:
 
 
 def _entries(messages: list[Any], status: str, source: Transcript) -> Iterator[RecordedItem]:
-    assembler, chat = Assembler(), Chat(source.skip, _answer, stop=None, calls=_calls)
-    for number, message in enumerate(messages):
-        told = as_dict(message)
-        if told.get("role") == "user" and assembler.waits(_COMMAND_ID) and _is_result(told):
-            assembler.answer(_COMMAND_ID, _answer(told))
-        elif told.get("role") == "exit":
-            _submit(assembler, told)
-        elif not chat.feed(assembler, _timed(told)):
-            source.skip(f"message {number} has no known role")
-        yield from assembler.take()
-    yield from assembler.finish([RunEnd(reason=status)])
+    chat = Chat(_answer, stop=None, calls=_calls)
+
+    def feed(assembler: Assembler, message: Message) -> bool:
+        role = message.get("role")
+        if role == "user" and assembler.waits(_COMMAND_ID) and _is_result(message):
+            assembler.answer(_COMMAND_ID, _answer(message))
+        elif role == "exit":
+            _submit(assembler, message)
+        else:
+            return chat.feed(assembler, _timed(message))
+        return True
+
+    end = [RunEnd(reason=status)]
+    return assembled(source, messages, feed, "message {} has no known role", end)
 
 
 def _submit(assembler: Assembler, message: Message) -> None:
     """The last command ends the run, and the exit message holds what it printed."""
     submitted = assembler.oldest()
     if submitted:
-        result = message.get("content")
-        assembler.answer(submitted, CallResult(result=result, evidence=Evidence.UNKNOWN))
+        assembler.answer(submitted, flagged(message.get("content")))
 
 
 def _timed(message: Message) -> Message:
@@ -123,14 +124,8 @@ def _commands(text: str) -> list[str]:
 
 
 def _answer(message: Message) -> CallResult:
-    text = said(message.get("content"))
-    read = outcome_of("mini-swe-agent", text)
-    return CallResult(
-        result=text,
-        outcome=read.outcome,
-        evidence=read.evidence,
-        at=as_time(message.get("timestamp")),
-    )
+    at = as_time(message.get("timestamp"))
+    return worded("mini-swe-agent", said(message.get("content")), at)
 
 
 _NO_CALLS = {
@@ -239,7 +234,7 @@ class _Events:
         call_id = self.assembler.call(tool, params, named(told.get("tool_call_id")))
         self.calls[as_text(event.get("id"))] = call_id
         if action == "finish":
-            self.assembler.answer(call_id, CallResult(result="", evidence=Evidence.UNKNOWN, at=at))
+            self.assembler.answer(call_id, flagged("", at=at))
             self.assembler.add(StopRequest())
 
     def _observe(self, event: dict[str, Any], at: datetime | None) -> None:

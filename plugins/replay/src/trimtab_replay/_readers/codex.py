@@ -15,7 +15,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import Reader, assembled
 from trimtab_replay._readers.openai import Payload, Responses, kind_of
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -194,7 +194,8 @@ class CodexExec(Reader):
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         ids = (named(row.get("thread_id")) for row in source.first_rows)
-        yield self.recording(source, _entries(source), next(filter(None, ids), ""))
+        entries = assembled(source, source.rows(), _feed, "no event of codex exec")
+        yield self.recording(source, entries, next(filter(None, ids), ""))
 
 
 def _is_ours(row: dict[str, Any]) -> bool:
@@ -202,23 +203,16 @@ def _is_ours(row: dict[str, Any]) -> bool:
     return kind in _EVENTS or (kind in _ITEM_EVENTS and "type" in as_dict(row.get("item")))
 
 
-def _entries(source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for row in source.rows():
-        event = as_dict(row.value)
-        kind, item = named(event.get("type")), as_dict(event.get("item"))
-        if kind in _ITEM_EVENTS:
-            _happen(assembler, item, is_done=kind == "item.completed")
-        elif kind == "turn.completed":
-            assembler.close_turn()
-        elif kind in {"turn.failed", "error"}:
-            message = as_text(as_dict(event.get("error")).get("message", event.get("message")))
-            if kind == "turn.failed":
-                assembler.add(StopRequest(api_error=message))
-        elif kind not in _EVENTS and not kind.startswith("item."):
-            source.skip("no event of codex exec", row.line)
-        yield from assembler.take()
-    yield from assembler.finish()
+def _feed(assembler: Assembler, event: dict[str, Any]) -> bool:
+    kind, item = named(event.get("type")), as_dict(event.get("item"))
+    if kind in _ITEM_EVENTS:
+        _happen(assembler, item, is_done=kind == "item.completed")
+    elif kind == "turn.completed":
+        assembler.close_turn()
+    elif kind == "turn.failed":
+        message = as_text(as_dict(event.get("error")).get("message", event.get("message")))
+        assembler.add(StopRequest(api_error=message))
+    return kind in _EVENTS or kind == "error" or kind.startswith("item.")
 
 
 def _happen(assembler: Assembler, item: dict[str, Any], *, is_done: bool) -> None:
@@ -247,7 +241,7 @@ def _say(assembler: Assembler, kind: str, item: dict[str, Any]) -> None:
     if kind == "reasoning":
         assembler.respond(key=_SPEAKING, reasoning=text)
     else:
-        assembler.respond(key=_SPEAKING, text=text, stop=StopRequest(), presumed=True)
+        assembler.respond(key=_SPEAKING, text=text, presumed=True)
 
 
 def _mcp_call(item: dict[str, Any]) -> tuple[str, Any]:

@@ -15,9 +15,9 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import CallOrigin, Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import Reader, assembled, flagged
 from trimtab_replay._readers.openai import Chat, Message, Requested, usage
-from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
+from trimtab_replay._recording import Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
@@ -61,11 +61,11 @@ class Inspect(Reader):
 
     def _recording(self, source: Transcript, sample: dict[str, Any]) -> Recording:
         scores = as_dict(sample.get("scores")).items()
-        chat = Chat(source.skip, _Times.of(sample).answer, calls=_calls)
+        chat = Chat(_Times.of(sample).answer, calls=_calls)
         limit = as_text(as_dict(sample.get("limit")).get("type"))
         return self.recording(
             source,
-            chat.entries(sample["messages"], (RunEnd(reason=limit),) if limit else ()),
+            chat.entries(source, sample["messages"], (RunEnd(reason=limit),) if limit else ()),
             f"{as_text(sample.get('id'))}_epoch_{as_text(sample.get('epoch', 1))}",
             meta={"scores": {name: as_dict(score).get("value") for name, score in scores}},
         )
@@ -149,10 +149,12 @@ class TauBench(Reader):
             results = row.value if isinstance(row.value, list) else [row.value]
             for number, result in enumerate(results):
                 if _is_result(result):
-                    chat = Chat(source.skip, _answer, stop=StopRequest(awaiting_user=True))
+                    chat = Chat(_answer, stop=StopRequest(awaiting_user=True))
                     name = f"{as_text(result.get('task_id'))}.{as_text(result.get('trial', 0))}"
                     meta = {"reward": result.get("reward")}
-                    yield self.recording(source, chat.entries(result["traj"]), name, meta=meta)
+                    yield self.recording(
+                        source, chat.entries(source, result["traj"]), name, meta=meta
+                    )
                 else:
                     source.skip(f"result {number} has no traj", row.line)
 
@@ -198,7 +200,13 @@ class Tau2(Reader):
         reward = as_dict(simulation.get("reward_info")).get("reward")
         return self.recording(
             source,
-            _entries(simulation["messages"], reason, source),
+            assembled(
+                source,
+                simulation["messages"],
+                _read,
+                "message {} has no known role",
+                [RunEnd(reason=reason)] if reason else (),
+            ),
             named(simulation.get("id")) or default,
             parallel_calls=parallel,
             meta={"reward": reward, "termination_reason": reason},
@@ -213,15 +221,6 @@ def _policy(document: dict[str, Any]) -> str:
 
 def _is_simulation(value: Any) -> bool:
     return isinstance(as_dict(value).get("messages"), list)
-
-
-def _entries(messages: list[Any], reason: str, source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for number, message in enumerate(messages):
-        if not _read(assembler, as_dict(message)):
-            source.skip(f"message {number} has no known role")
-        yield from assembler.take()
-    yield from assembler.finish([RunEnd(reason=reason)] if reason else [])
 
 
 def _read(assembler: Assembler, message: dict[str, Any]) -> bool:
@@ -265,9 +264,5 @@ def _call(assembler: Assembler, message: dict[str, Any]) -> None:
 
 def _tau2_answer(message: dict[str, Any]) -> CallResult:
     error = message.get("error")
-    return CallResult(
-        result=message.get("content"),
-        outcome=Outcome.ERROR if error is True else Outcome.OK,
-        evidence=Evidence.FLAG if isinstance(error, bool) else Evidence.UNKNOWN,
-        at=as_time(message.get("timestamp")),
-    )
+    failed = error if isinstance(error, bool) else None
+    return flagged(message.get("content"), failed, as_time(message.get("timestamp")))

@@ -13,12 +13,13 @@ from trimtab_replay._readers.messages import (
     RESULT_TAG,
     MessageReader,
     between_tags,
+    flagged,
     json_calls,
     tagged_calls,
     without_tags,
 )
 from trimtab_replay._readers.openai import requested, usage
-from trimtab_replay._recording import Item, RunEnd, StopRequest
+from trimtab_replay._recording import Item, RunEnd
 from trimtab_replay._values import (
     arguments,
     as_dict,
@@ -77,7 +78,9 @@ class AutoGen(MessageReader):
         at = as_time(message.get("created_at"))
         if kind in {_RESULTS, _STATE_RESULTS}:
             for result in dicts(content):
-                assembler.answer(named(result.get("call_id")), _result(result, at))
+                content = result.get("content", result.get("error"))
+                answer = flagged(content, result.get("is_error") is True, at)
+                assembler.answer(named(result.get("call_id")), answer)
         elif kind == "UserMessage" or (kind in _SPOKEN and message.get("source") == "user"):
             assembler.user(_text(content), at)
         elif kind in {_CALLS, "ThoughtEvent", "AssistantMessage", *_SPOKEN}:
@@ -103,7 +106,6 @@ def _respond(assembler: Assembler, message: dict[str, Any], kind: str, at: Any) 
         reasoning=named(thought),
         usage=usage(as_dict(message.get("models_usage"))),
         at=at,
-        stop=StopRequest(),
         presumed=True,
     )
     for call in calls:
@@ -112,15 +114,6 @@ def _respond(assembler: Assembler, message: dict[str, Any], kind: str, at: Any) 
         )
     if kind != "ThoughtEvent":
         assembler.rekey(None)
-
-
-def _result(result: dict[str, Any], at: Any) -> CallResult:
-    failed = result.get("is_error") is True
-    return CallResult(
-        result=result.get("content", result.get("error")),
-        outcome=Outcome.ERROR if failed else Outcome.OK,
-        at=at,
-    )
 
 
 _PYDANTIC_AI_KINDS = {"request", "response"}
@@ -164,7 +157,6 @@ def _pydantic_ai_respond(
         reasoning=_contents(parts, "thinking"),
         usage=usage(as_dict(message.get("usage"))),
         at=as_time(message.get("timestamp")),
-        stop=StopRequest(),
         presumed=True,
     )
     for part in parts:
@@ -255,7 +247,7 @@ class ShareGPT(MessageReader):
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         kind, text = named(message.get("from")), named(message.get("value"))
         if kind in _AGENT:
-            assembler.respond(text=without_tags(text, CALL_TAG), stop=StopRequest(), presumed=True)
+            assembler.respond(text=without_tags(text, CALL_TAG), presumed=True)
             for tool, params in tagged_calls(text):
                 assembler.call(tool, params)
         elif kind in _CALL:
@@ -275,7 +267,7 @@ def _answer(assembler: Assembler, text: str) -> None:
     told = as_dict(arguments(text)) if text.startswith("{") else {}
     call_id = assembler.oldest(named(told.get("name"))) or assembler.oldest()
     result = told["content"] if "name" in told and "content" in told else text
-    assembler.answer(call_id, CallResult(result=result, evidence=Evidence.UNKNOWN))
+    assembler.answer(call_id, flagged(result))
 
 
 _SMOLAGENTS_INVALID = {"AgentToolCallError", "AgentParsingError"}

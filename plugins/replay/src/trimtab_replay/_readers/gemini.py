@@ -10,8 +10,8 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
-from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
+from trimtab_replay._readers.messages import Reader, assembled
+from trimtab_replay._recording import RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     as_dict,
@@ -43,9 +43,11 @@ class Gemini(Reader):
         for row in source.documents_with("messages or contents", _is_ours):
             head = as_dict(row.value)
             if _is_chat(row.value):
-                entries = _chat_entries(as_list(head.get("messages")), source)
+                messages, unknown = as_list(head.get("messages")), "message {} has no known type"
+                entries = assembled(source, messages, _feed_message, unknown)
             else:
-                entries = _content_entries(_contents(row.value), source)
+                unknown = "content {} has no known role"
+                entries = assembled(source, _contents(row.value), _feed_content, unknown)
             yield self.recording(source, entries, named(head.get("sessionId")), line=row.line)
 
 
@@ -75,25 +77,19 @@ def _is_content(content: dict[str, Any]) -> bool:
     return "role" in content and parts is not None and not any("type" in p for p in dicts(parts))
 
 
-def _content_entries(contents: list[Any], source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for number, content in enumerate(contents):
-        role, parts = named(as_dict(content).get("role")), dicts(as_dict(content).get("parts"))
-        if role == "model":
-            _respond(assembler, parts)
-        elif role in {"user", "function"}:
-            _listen(assembler, parts)
-        elif role != "system":
-            source.skip(f"content {number} has no known role")
-        yield from assembler.take()
-    yield from assembler.finish()
+def _feed_content(assembler: Assembler, content: dict[str, Any]) -> bool:
+    role, parts = named(content.get("role")), dicts(content.get("parts"))
+    if role == "model":
+        _respond(assembler, parts)
+    elif role in {"user", "function"}:
+        _listen(assembler, parts)
+    return role in {"model", "user", "function", "system"}
 
 
 def _respond(assembler: Assembler, parts: list[dict[str, Any]]) -> None:
     assembler.respond(
         text=said([part for part in parts if not part.get("thought")]),
         reasoning=said([part for part in parts if part.get("thought")]),
-        stop=StopRequest(),
         presumed=True,
     )
     for part in parts:
@@ -124,18 +120,13 @@ def _answer(response: Any) -> CallResult:
     return CallResult(result=error, outcome=outcome, evidence=Evidence.DERIVED)
 
 
-def _chat_entries(messages: list[Any], source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for number, message in enumerate(messages):
-        kind = named(as_dict(message).get("type"))
-        if kind == "user":
-            assembler.user(_chat_text(message), as_time(message.get("timestamp")))
-        elif kind == "gemini":
-            _chat_response(assembler, message)
-        elif kind not in {"info", "error", "warning"}:
-            source.skip(f"message {number} has no known type")
-        yield from assembler.take()
-    yield from assembler.finish()
+def _feed_message(assembler: Assembler, message: dict[str, Any]) -> bool:
+    kind = named(message.get("type"))
+    if kind == "user":
+        assembler.user(_chat_text(message), as_time(message.get("timestamp")))
+    elif kind == "gemini":
+        _chat_response(assembler, message)
+    return kind in {"user", "gemini", "info", "error", "warning"}
 
 
 def _chat_text(message: dict[str, Any]) -> str:
@@ -150,7 +141,6 @@ def _chat_response(assembler: Assembler, message: dict[str, Any]) -> None:
         reasoning=joined(thought.get("description") for thought in thoughts),
         usage=_usage(as_dict(message.get("tokens"))),
         at=as_time(message.get("timestamp")),
-        stop=StopRequest(),
         presumed=True,
     )
     for call in dicts(message.get("toolCalls")):
@@ -245,7 +235,7 @@ class _Stream:
         text, self.pieces = "".join(self.pieces), []
         at, self.at = self.at or at, None
         if text or at is not None:
-            self.assembler.respond(text=text, at=at, stop=StopRequest(), presumed=True)
+            self.assembler.respond(text=text, at=at, presumed=True)
 
 
 def _result(event: dict[str, Any], at: Any) -> CallResult:

@@ -177,7 +177,7 @@ class _Message:
 
     def _respond(self, part: dict[str, Any], **said: Any) -> None:
         at = as_time(part.get("time_created", as_dict(part.get("time")).get("start")))
-        self.assembler.respond(key=str(self.step), at=at, stop=StopRequest(), presumed=True, **said)
+        self.assembler.respond(key=str(self.step), at=at, presumed=True, **said)
 
     def _call(self, part: dict[str, Any]) -> None:
         state = as_dict(part.get("state"))
@@ -245,7 +245,6 @@ class Goose(MessageReader):
                 text=said(blocks),
                 reasoning=joined(block.get("thinking") for block in blocks),
                 at=at,
-                stop=StopRequest(),
                 presumed=True,
             )
             for block in blocks:

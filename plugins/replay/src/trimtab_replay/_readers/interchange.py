@@ -16,9 +16,9 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import Reader, assembled, flagged
 from trimtab_replay._readers.openai import usage
-from trimtab_replay._recording import RecordedItem, Recording, StopRequest
+from trimtab_replay._recording import RecordedItem, Recording
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
@@ -67,7 +67,8 @@ class Atif(Reader):
         self, source: Transcript, head: dict[str, Any], steps: Iterator[Any], default: str
     ) -> Recording:
         name, agent = named(head.get("session_id")), named(as_dict(head.get("agent")).get("name"))
-        return self.recording(source, _entries(steps, source), name or default, profile=agent)
+        entries = assembled(source, steps, _feed, "step {} has no source")
+        return self.recording(source, entries, name or default, profile=agent)
 
 
 def _is_header(value: Any) -> bool:
@@ -81,15 +82,11 @@ def _is_trajectory(value: Any) -> bool:
     return isinstance(steps, list) and ("schema_version" in document or "agent" in document)
 
 
-def _entries(steps: Iterator[Any], source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for number, step in enumerate(steps):
-        if isinstance(step, dict) and isinstance(step.get("source"), str):
-            _Step(assembler, step, as_time(step.get("timestamp"))).read()
-        else:
-            source.skip(f"step {number} has no source")
-        yield from assembler.take()
-    yield from assembler.finish()
+def _feed(assembler: Assembler, step: dict[str, Any]) -> bool:
+    is_known = isinstance(step.get("source"), str)
+    if is_known:
+        _Step(assembler, step, as_time(step.get("timestamp"))).read()
+    return is_known
 
 
 @attrs.frozen
@@ -120,7 +117,6 @@ class _Step:
             reasoning=named(self.step.get("reasoning_content")),
             usage=_usage(as_dict(self.step.get("metrics"))),
             at=self.at,
-            stop=StopRequest(),
             presumed=True,
         )
         for call in dicts(self.step.get("tool_calls")):
@@ -344,8 +340,7 @@ def _listen(assembler: Assembler, message: dict[str, Any], span: _Span) -> None:
         call_id = named(part.get("id"))
         if part.get("type") == "tool_call_response" and assembler.waits(call_id):
             told = part.get("response", part.get("result"))
-            result = CallResult(result=flattened(told), evidence=Evidence.UNKNOWN)
-            assembler.answer(call_id, result)
+            assembler.answer(call_id, flagged(flattened(told)))
     text = _texts(parts, "text")
     if message.get("role") == "user" and text:
         assembler.user(text, as_time(span.started) if span.started else None)
@@ -362,7 +357,6 @@ def _respond(assembler: Assembler, message: dict[str, Any], span: _Span) -> None
         reasoning=_texts(parts, "reasoning"),
         usage=usage(used) if any(used.values()) else None,
         at=as_time(span.ended) if span.ended else None,
-        stop=StopRequest(),
         presumed=True,
     )
     for part in parts:

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from trimtab import Outcome
-from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.anthropic import time_of
-from trimtab_replay._readers.messages import MessageReader, Reader
+from trimtab_replay._readers.messages import MessageReader, Reader, flagged
 from trimtab_replay._readers.openai import requested, usage
-from trimtab_replay._recording import RecordedItem, Recording, StopRequest
+from trimtab_replay._recording import RecordedItem, Recording
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
@@ -111,7 +110,6 @@ def _respond(assembler: Assembler, fields: dict[str, Any]) -> None:
     assembler.respond(
         text=said(fields.get("content")),
         usage=usage(as_dict(fields.get("usage_metadata"))),
-        stop=StopRequest(),
         presumed=True,
     )
     calls = dicts(fields.get("tool_calls"))
@@ -128,12 +126,8 @@ def _respond(assembler: Assembler, fields: dict[str, Any]) -> None:
 
 
 def _answer(fields: dict[str, Any]) -> CallResult:
-    status = fields.get("status")
-    return CallResult(
-        result=flattened(fields.get("content")),
-        outcome=Outcome.ERROR if status == "error" else Outcome.OK,
-        evidence=Evidence.FLAG if status == "error" else Evidence.UNKNOWN,
-    )
+    failed = True if fields.get("status") == "error" else None
+    return flagged(flattened(fields.get("content")), failed)
 
 
 _ROLES = {"system", "user", "assistant", "tool", "data"}
@@ -206,7 +200,6 @@ def _respond_once(
         text=said([part for part in parts if part.get("type") == "text"]),
         reasoning=joined(part.get("text", part.get("reasoning")) for part in thoughts),
         at=time_of(message),
-        stop=StopRequest(),
         presumed=True,
     )
     for part in parts:
@@ -238,11 +231,7 @@ def _model_result(part: dict[str, Any]) -> CallResult:
     failed = kind in _FAILED or part.get("isError") is True or part.get("type") == _ERROR
     if kind in _DENIED:
         return CallResult(result=as_dict(part.get("output")).get("reason"), outcome=Outcome.DENIED)
-    return CallResult(
-        result=flattened(output),
-        outcome=Outcome.ERROR if failed else Outcome.OK,
-        evidence=Evidence.FLAG if failed or kind else Evidence.UNKNOWN,
-    )
+    return flagged(flattened(output), failed if failed or kind else None)
 
 
 def _invocation(assembler: Assembler, told: dict[str, Any]) -> None:
@@ -250,8 +239,7 @@ def _invocation(assembler: Assembler, told: dict[str, Any]) -> None:
     name, call_id = named(told.get("toolName")), named(told.get("toolCallId"))
     call_id = assembler.call(name, told.get("args", {}), call_id)
     if told.get("state") == "result" or "result" in told:
-        result = CallResult(result=told.get("result"), evidence=Evidence.UNKNOWN)
-        assembler.answer(call_id, result)
+        assembler.answer(call_id, flagged(told.get("result")))
 
 
 def _ui_tool(assembler: Assembler, kind: str, part: dict[str, Any]) -> None:

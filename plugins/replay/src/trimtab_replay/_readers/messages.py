@@ -6,17 +6,54 @@ Everything here walks through the text once, by `str.find`; text that was cut of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
 
-from trimtab_replay._assembler import Assembler
+from trimtab import Outcome
+from trimtab.events import Evidence
+from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import Item, RecordedItem, Recording
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import arguments, as_dict, dicts, named
+from trimtab_replay.outcomes import outcome_of
 
 MAX_SNIFFED = 200
 _IDS = ("id", "session_id", "sessionId", "conversation_id", "thread_id", "chat_id")
+
+
+def flagged(result: Any, failed: bool | None = None, at: datetime | None = None) -> CallResult:
+    """Return the answer of a call by a flag that says whether it failed; None if there is none."""
+    outcome = Outcome.ERROR if failed else Outcome.OK
+    evidence = Evidence.UNKNOWN if failed is None else Evidence.FLAG
+    return CallResult(result=result, outcome=outcome, evidence=evidence, at=at)
+
+
+def worded(agent: str, text: str, at: datetime | None) -> CallResult:
+    """Return the answer of a call whose text alone tells how it ended, as `outcome_of` reads it."""
+    read = outcome_of(agent, text)
+    return CallResult(result=text, outcome=read.outcome, evidence=read.evidence, at=at)
+
+
+def assembled(
+    source: Transcript,
+    items: Iterable[Any],
+    feed: Callable[[Assembler, dict[str, Any]], bool],
+    unknown: str,
+    end: Iterable[Item] = (),
+) -> Iterator[RecordedItem]:
+    """Yield what happened in messages, or rows, which `feed` gives to an assembler one by one.
+
+    One that it returns False for is reported as `unknown`, in which ``{}`` is its number.
+    """
+    assembler = Assembler()
+    for number, item in enumerate(items):
+        value, line = (item.value, item.line) if isinstance(item, Row) else (item, None)
+        if not isinstance(value, dict) or not feed(assembler, value):
+            source.skip(unknown.format(number), line)
+        yield from assembler.take()
+    yield from assembler.finish(end)
 
 
 class Reader:
@@ -116,26 +153,15 @@ class MessageReader(Reader, ABC):
         return any(self.is_message(message) for message in self.messages(document))
 
     def _entries(self, source: Transcript, document: Any) -> Iterator[RecordedItem]:
-        assembler = Assembler()
-        for number, message in enumerate(self.messages(document)):
-            if not isinstance(message, dict) or not self.feed(assembler, message):
-                source.skip(f"message {number} has no known role or type")
-            yield from assembler.take()
-        yield from assembler.finish(self.end(document))
+        unknown = "message {} has no known role or type"
+        return assembled(source, self.messages(document), self.feed, unknown, self.end(document))
 
     def _streamed(self, source: Transcript) -> Iterator[RecordedItem]:
-        assembler = Assembler()
-        for row in source.rows():
-            if not self._fed(assembler, row):
-                source.skip("message without a known role or type", row.line)
-            yield from assembler.take()
-        yield from assembler.finish()
+        rows = (row for row in source.rows() if not self._is_head(row))
+        return assembled(source, rows, self.feed, "message without a known role or type")
 
-    def _fed(self, assembler: Assembler, row: Row) -> bool:
-        if not isinstance(row.value, dict):
-            return False
-        is_head = row.line == 1 and not self.is_message(row.value)
-        return is_head or self.feed(assembler, row.value)
+    def _is_head(self, row: Row) -> bool:
+        return row.line == 1 and isinstance(row.value, dict) and not self.is_message(row.value)
 
 
 def _is_by_line(source: Transcript) -> bool:

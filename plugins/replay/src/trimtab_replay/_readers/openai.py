@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import attrs
 
 from trimtab import Outcome, Usage
-from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import Reader, assembled, flagged
 from trimtab_replay._recording import Item, RecordedItem, Recording, StopRequest
-from trimtab_replay._transcript import Row, Transcript
+from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
     as_dict,
@@ -37,11 +36,7 @@ STOP = StopRequest()
 
 def unflagged(message: Message) -> CallResult:
     """A tool message without any word on how the call ended."""
-    return CallResult(
-        result=flattened(message.get("content")),
-        evidence=Evidence.UNKNOWN,
-        at=as_time(message.get("timestamp")),
-    )
+    return flagged(flattened(message.get("content")), at=as_time(message.get("timestamp")))
 
 
 def requested(message: Message) -> Iterator[Requested]:
@@ -60,24 +55,19 @@ class Chat:
     """How one format uses chat messages.
 
     Args:
-        skip: receives what can't be read.
         answer: makes the answer of a tool message.
         stop: what a response without calls is: the end of the agent's turn, or None.
         calls: finds the calls in an assistant's message.
     """
 
-    skip: Callable[[str], None]
     answer: Callable[[Message], CallResult] = unflagged
     stop: StopRequest | None = STOP
     calls: Callable[[Message], Iterable[Requested]] = requested
 
-    def entries(self, messages: list[Any], end: tuple[Item, ...] = ()) -> Iterator[RecordedItem]:
-        assembler = Assembler()
-        for number, message in enumerate(messages):
-            if not self.feed(assembler, message):
-                self.skip(f"message {number} has no known role")
-            yield from assembler.take()
-        yield from assembler.finish(end)
+    def entries(
+        self, source: Transcript, messages: list[Any], end: tuple[Item, ...] = ()
+    ) -> Iterator[RecordedItem]:
+        return assembled(source, messages, self.feed, "message {} has no known role", end)
 
     def feed(self, assembler: Assembler, message: Any) -> bool:
         """Give one message to `assembler`; return False if its role is unknown."""
@@ -152,7 +142,8 @@ class OpenAIChat(Reader):
     def read(self, source: Transcript) -> Iterator[Recording]:
         is_lines = len(source.first_rows) > 1
         if is_lines and any(map(_is_message, source.first_rows)):
-            yield self.recording(source, _fed(source, source.rows()))
+            unknown = "message without a known role"
+            yield self.recording(source, assembled(source, source.rows(), Chat().feed, unknown))
             return
         for row in source.documents_with("messages", _has_messages):
             default = f"{source.stem}:{row.line}" if is_lines else source.stem
@@ -161,17 +152,8 @@ class OpenAIChat(Reader):
     def _recording(self, source: Transcript, document: Any, default: str) -> Recording:
         head = as_dict(document)
         name = next(filter(None, (named(head.get(key)) for key in _IDS)), default)
-        entries = Chat(source.skip).entries(_messages(document))
+        entries = Chat().entries(source, _messages(document))
         return self.recording(source, entries, name, **_requested(head))
-
-
-def _fed(source: Transcript, rows: Iterator[Row]) -> Iterator[RecordedItem]:
-    assembler, chat = Assembler(), Chat(source.skip)
-    for row in rows:
-        if not chat.feed(assembler, row.value):
-            source.skip("message without a known role", row.line)
-        yield from assembler.take()
-    yield from assembler.finish()
 
 
 def _is_message(value: Any) -> bool:
@@ -204,7 +186,7 @@ _RESULTS = ("output", "results", "outputs", "result", "tools")
 def responses_unflagged(item: Payload, at: Any) -> CallResult:
     """An output without any word on how the call ended."""
     result = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    return CallResult(result=flattened(result), evidence=Evidence.UNKNOWN, at=at)
+    return flagged(flattened(result), at=at)
 
 
 @attrs.define
@@ -253,7 +235,7 @@ class Responses:
             reasoning=reasoning,
             at=at,
             stop=self.stop,
-            presumed=True,
+            presumed=self.stop is not None,
         )
 
     def _message(self, item: Payload, at: Any) -> None:
@@ -278,8 +260,7 @@ def _hosted(item: Payload) -> CallResult:
     result = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
     if item.get("error") is not None or item.get("status") == "failed":
         return CallResult(result=item.get("error", result), outcome=Outcome.ERROR)
-    known = Evidence.FLAG if item.get("status") == "completed" else Evidence.UNKNOWN
-    return CallResult(result=flattened(result), evidence=known)
+    return flagged(flattened(result), False if item.get("status") == "completed" else None)
 
 
 def is_item(value: Any) -> bool:

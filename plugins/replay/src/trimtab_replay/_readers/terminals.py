@@ -10,7 +10,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import Reader, flagged
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -87,7 +87,6 @@ class _Events:
             reasoning=as_text(data.get("reasoningText")),
             usage=Usage(output_tokens=written) if written else None,
             at=at,
-            stop=StopRequest(),
             presumed=True,
         )
         for request in dicts(data.get("toolRequests")):
@@ -184,7 +183,7 @@ def _say(assembler: Assembler, event: dict[str, Any], before: str) -> str:
     if is_piece:
         return before + text
     at = as_time(event.get("timestamp_ms"))
-    assembler.respond(key=_SPEAKING, text=text, at=at, stop=StopRequest(), presumed=True)
+    assembler.respond(key=_SPEAKING, text=text, at=at, presumed=True)
     return text
 
 
@@ -229,13 +228,12 @@ def _result(result: Any, event: dict[str, Any], at: Any) -> CallResult:
             return CallResult(result=reason, outcome=Outcome.DENIED, at=at)
     for key in _FAILED:
         if told.get(key) is not None:
-            return CallResult(result=_shown(told[key]), outcome=Outcome.ERROR, at=at)
+            return flagged(_shown(told[key]), True, at)
     success = told.get("success", result)
     code = as_dict(success).get("exitCode")
     failed = (isinstance(code, int) and code != 0) or event.get("subtype") == "failed"
     failed = failed or as_dict(success).get("isError") is True
-    outcome = Outcome.ERROR if failed else Outcome.OK
-    return CallResult(result=_shown(success), outcome=outcome, at=at)
+    return flagged(_shown(success), failed, at)
 
 
 def _shown(value: Any) -> Any:
@@ -298,8 +296,7 @@ def _read(assembler: Assembler, message: dict[str, Any], at: datetime | None) ->
     if role == "assistant":
         _respond(assembler, message, at)
     elif role == "toolResult":
-        outcome = Outcome.ERROR if message.get("isError") is True else Outcome.OK
-        answer = CallResult(result=flattened(message.get("content")), outcome=outcome, at=at)
+        answer = flagged(flattened(message.get("content")), message.get("isError") is True, at)
         assembler.answer(named(message.get("toolCallId")), answer)
     elif role == "user":
         assembler.user(said(message.get("content")), at)
