@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -35,6 +36,7 @@ from trimtab_replay._file import ReadStats
 from trimtab_replay._recording import ReplayError, Said
 from trimtab_replay._results import CallView, Decision, Note, Replayed
 from trimtab_replay._timeline import Summary, states
+from trimtab_replay._transcript import Skipped
 
 AROUND = 4
 """Calls before and after a nudge that are held with their arguments and answer."""
@@ -77,30 +79,27 @@ class ReportData:
         self.summary.add(replayed)
         near = _near(replayed)
         timed = replayed.started is not None
-        self._runs.append(
-            {
-                "id": visible(replayed.id),
-                "title": visible(replayed.title),
-                "path": visible(_without_home(replayed.path, is_path=True)),
-                "reader": visible(replayed.reader),
-                "calls": replayed.calls,
-                "started": replayed.started.isoformat() if replayed.started else None,
-                "strip": "".join(state.value for state in states(replayed)),
-                "nudges": [_nudge(decision, timed=timed) for decision in replayed.decisions],
-                "said": [_said(one) for one in replayed.said],
-                "notes": _notes(replayed.notes),
-                "steps": [self._step(step, whole=step.call in near) for step in replayed.steps],
-            }
-        )
+        run = {
+            "id": replayed.id,
+            "title": replayed.title,
+            "path": _without_home(replayed.path, is_path=True),
+            "reader": replayed.reader,
+            "calls": replayed.calls,
+            "started": _time(replayed.started),
+            "strip": "".join(state.value for state in states(replayed)),
+            "nudges": [_nudge(decision, timed=timed) for decision in replayed.decisions],
+            "said": [_said(one) for one in replayed.said],
+            "notes": _notes(replayed.notes),
+            "steps": [self._step(step, whole=step.call in near) for step in replayed.steps],
+        }
+        self._runs.append(_shown(run))
 
     def _step(self, step: CallView, *, whole: bool) -> list[Any]:
         tool = self._tools.setdefault(visible(step.tool), len(self._tools))
         outcome = "error" if step.failed and step.outcome == "ok" else step.outcome.value
-        params = visible(step.params if whole else shorten(step.params, _FAR_PARAMS))
+        params = step.params if whole else shorten(step.params, _FAR_PARAMS)
         row = [step.call, step.turn, tool, outcome, params]
-        if whole:
-            row.append(visible(step.result))
-        return row
+        return [*row, step.result] if whole else row
 
     def as_dict(self, title: str, stats: ReadStats) -> dict[str, Any]:
         return {
@@ -118,7 +117,7 @@ class ReportData:
                 }
                 for one in self.summary.providers
             ],
-            "skipped": [visible(_place(one.path, one.line, one.message)) for one in stats.skipped],
+            "skipped": [visible(_place(one)) for one in stats.skipped],
             "otherFiles": stats.other_files,
         }
 
@@ -133,33 +132,27 @@ def _near(replayed: Replayed) -> set[int]:
     return near
 
 
+def _shown(value: Any) -> Any:
+    """Return a JSON-like value with all its texts visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, list) else value
+
+
+def _time(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
 def _said(one: Said) -> dict[str, Any]:
-    return {
-        "provider": visible(one.provider),
-        "state": visible(one.state),
-        "turn": one.turn,
-        "call": one.call,
-        "reason": visible(shorten(one.reason, _LONGEST_REASON)),
-        "text": visible(one.text),
-        "at": one.at.isoformat() if one.at else None,
-    }
+    reason = shorten(one.reason, _LONGEST_REASON)
+    return {**attrs.asdict(one), "reason": reason, "at": _time(one.at)}
 
 
 def _nudge(decision: Decision, *, timed: bool) -> dict[str, Any]:
-    return {
-        "provider": visible(decision.provider),
-        "kind": decision.kind,
-        "point": decision.point,
-        "turn": decision.turn,
-        "call": decision.call,
-        "level": decision.level,
-        "severity": decision.severity,
-        "confidence": decision.confidence,
-        "reason": visible(decision.reason or ""),
-        "text": visible(decision.text),
-        "tokens": decision.tokens,
-        "at": decision.at.isoformat() if timed and decision.at else None,
-    }
+    facts = attrs.asdict(decision, filter=attrs.filters.exclude("key", "category"))
+    return {**facts, "reason": decision.reason or "", "at": _time(decision.at) if timed else None}
 
 
 def _notes(notes: Iterable[Note]) -> list[list[Any]]:
@@ -167,14 +160,14 @@ def _notes(notes: Iterable[Note]) -> list[list[Any]]:
     first: dict[tuple[str, str, str], int] = {}
     times: Counter[tuple[str, str, str]] = Counter()
     for note in notes:
-        key = (note.event, visible(note.provider), visible(shorten(note.message, _LONGEST_REASON)))
+        key = (note.event, note.provider, visible(shorten(note.message, _LONGEST_REASON)))
         first.setdefault(key, note.call)
         times[key] += 1
     return [[*key, call, times[key]] for key, call in first.items()]
 
 
-def _place(path: str, line: int | None, what: str) -> str:
-    return f"{path}: {what}" if line is None else f"{path}:{line}: {what}"
+def _place(one: Skipped) -> str:
+    return f"{one.path}{'' if one.line is None else f':{one.line}'}: {one.message}"
 
 
 _FOR_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -226,13 +219,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_report)
 
 
+@others_to_stderr()
 def run_report(options: argparse.Namespace) -> int:
     """Write the report; 1 if something was not read, a provider failed, or no run was found."""
-    with others_to_stderr():
-        return _report(options)
-
-
-def _report(options: argparse.Namespace) -> int:
     job = job_of(options, keep_calls=True, default_all=True)
     folder = options.output.parent
     if not folder.is_dir() or options.output.is_dir():
