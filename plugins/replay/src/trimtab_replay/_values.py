@@ -48,7 +48,9 @@ def parse(data: bytes) -> Parsed:
 def _parse_patiently(data: bytes) -> Parsed:
     text, change = _decoded(data)
     try:
-        value = json.loads(_without_lone_surrogates(text))
+        if r"\ud" in text or r"\uD" in text:
+            text = _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text)
+        value = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if is_deeper(value, _NESTED):
@@ -80,28 +82,15 @@ def _decoded(data: bytes) -> tuple[str, str | None]:
         return stripped.decode("utf-8", "replace"), "bytes that are not UTF-8 replaced"
 
 
-def _without_lone_surrogates(text: str) -> str:
-    if r"\ud" not in text and r"\uD" not in text:
-        return text
-    return _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text)
-
-
 def repair(data: bytes) -> bytes | None:
     """Return `data`, a JSON document that was cut off, closed after its last whole member.
 
     Returns None if no member is whole, or if brackets do not match.
     """
     text = data.decode("utf-8", "ignore")
-    cut = _last_whole_member(text)
-    if cut is None:
-        return None
-    return (text[:cut] + "".join(reversed(_open_brackets(text[:cut])))).encode()
-
-
-def _last_whole_member(text: str) -> int | None:
-    """Return where the last comma stands that separates members; None if the text is whole."""
     stack: list[str] = []
-    cut = None
+    closed: list[str] = []  # since the last comma, of what was open there
+    cut = depth = 0
     for token in _TOKEN.finditer(text):
         mark = token[0]
         if mark in _CLOSES:
@@ -109,21 +98,14 @@ def _last_whole_member(text: str) -> int | None:
         elif mark in {"]", "}"}:
             if not stack or stack.pop() != mark:
                 return None
+            if len(stack) < depth:
+                closed.append(mark)
+                depth -= 1
         elif mark == "," and stack:
-            cut = token.start()
-    return cut if stack else None
-
-
-def _open_brackets(text: str) -> list[str]:
-    """Return what closes the brackets that `text` leaves open, the outermost first."""
-    stack: list[str] = []
-    for token in _TOKEN.finditer(text):
-        mark = token[0]
-        if mark in _CLOSES:
-            stack.append(_CLOSES[mark])
-        elif mark in {"]", "}"}:
-            stack.pop()
-    return stack
+            cut, depth, closed = token.start(), len(stack), []
+    if not cut or not stack:
+        return None
+    return f"{text[:cut]}{''.join([*closed, *reversed(stack[:depth])])}".encode()
 
 
 _PICTURES = ("image", "image_url", "input_image", "document")
