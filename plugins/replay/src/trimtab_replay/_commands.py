@@ -119,7 +119,10 @@ def _chosen(options: argparse.Namespace, *, default_all: bool) -> Selection:
     if options.enable:
         return enabled(options.enable)
     if options.config or options.prompt:
-        return configured(options.config or _nearest(), options.prompt or "")
+        found = options.config or find_configuration()
+        if found is None:
+            raise SelectionError("there is no configuration here or above; name one with --config")
+        return configured(str(found), options.prompt or "")
     if options.all or default_all:
         return everything()
     raise SelectionError(
@@ -128,28 +131,17 @@ def _chosen(options: argparse.Namespace, *, default_all: bool) -> Selection:
     )
 
 
-def _nearest() -> str:
-    found = find_configuration()
-    if found is None:
-        raise SelectionError("there is no configuration here or above; name one with --config")
-    return str(found)
-
-
 def assignment(text: str) -> tuple[str, str, Any]:
     """Read ``NAME.OPTION=VALUE``."""
     target, equals, value = text.partition("=")
     provider, dot, option = target.strip().rpartition(".")
     if not (equals and dot and provider and option):
         raise SelectionError(f"{text!r} is not of the form NAME.OPTION=VALUE")
-    return provider, option, toml_value(value)
-
-
-def toml_value(text: str) -> Any:
-    """Read one TOML value."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return provider, option, tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError) as error:  # also of numbers that are too long for an int
-        raise SelectionError(f"{text!r:.100} is not a TOML value (quote text): {error}") from error
+        what = f"{value!r:.100} is not a TOML value (quote text): {error}"
+        raise SelectionError(what) from error
 
 
 def _seconds(text: str) -> float:
@@ -201,13 +193,9 @@ def replay(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_replay)
 
 
+@others_to_stderr()
 def run_replay(options: argparse.Namespace) -> int:
     """Replay what the arguments name; 1 if something was not read or a provider failed."""
-    with others_to_stderr():
-        return _replay(options)
-
-
-def _replay(options: argparse.Namespace) -> int:
     collect_rarely()
     job = job_of(options, keep_calls=not options.json, default_all=not options.paths)
     if not options.paths:

@@ -15,7 +15,7 @@ import attrs
 
 from trimtab_replay._corpus import Argument, Found, find
 from trimtab_replay._transcript import Skipped, Transcript
-from trimtab_replay._values import as_dict, as_int, as_text, dicts, named, parse
+from trimtab_replay._values import as_dict, as_int, as_list, as_text, dicts, named, parse
 
 IN_SHADOW = "in shadow"
 DROPPED = "calls dropped"
@@ -176,30 +176,23 @@ def _snapshot_events(slices: dict[str, Any]) -> Iterator[tuple[str, Mapping[str,
         yield from ((kind, event) for event in _old_calls(as_dict(kept.get("old"))))
         yield from ((kind, event) for event in dicts(items))
         if kind in _CALLS and as_int(kept.get("dropped")):
-            yield from ((DROPPED, {"run_id": run_id}) for run_id in _run_ids(dicts(items)))
+            run_ids = {named(event.get("run_id")) for event in dicts(items)}
+            yield from ((DROPPED, {"run_id": run_id}) for run_id in run_ids)
 
 
 def _old_calls(old: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield calls that are kept as rows: what many have in common, and the rest."""
-    head, facts, heads, rows = (_list(old.get(key)) for key in ("head", "facts", "heads", "rows"))
+    head, facts, heads, rows = (as_list(old.get(key)) for key in ("head", "facts", "heads", "rows"))
     for row in rows:
-        number, values = _list(row) if len(_list(row)) == 2 else (-1, ())
+        number, values = as_list(row) if len(as_list(row)) == 2 else (-1, ())
         if not isinstance(number, int) or not 0 <= number < len(heads):
             continue
-        common = zip(head, _list(heads[number]), strict=False)
-        event = {**dict(common), **dict(zip(facts, _list(values), strict=False))}
+        common = zip(head, as_list(heads[number]), strict=False)
+        event = {**dict(common), **dict(zip(facts, as_list(values), strict=False))}
         for name, digest in (("result", "result"), ("params", "params_digest")):
             if event.get(digest) is not None:
                 event[name] = {"$digest": event[digest]}
         yield event
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _run_ids(events: list[dict[str, Any]]) -> set[str]:
-    return {named(event.get("run_id")) for event in events}
 
 
 def _snapshot_in(value: dict[str, Any]) -> dict[str, Any] | None:
@@ -361,16 +354,12 @@ def after(moment: Moment, run: RecordedRun, turns: int) -> Aftermath:
     before = [call for call in run.calls if call.turn <= moment.turn]
     rest = run.calls[len(before) :]
     window = [call for call in rest if call.turn <= moment.turn + turns]
-    actions = {call.action for call in before}
+    actions, seen = {call.action for call in before}, {call.output for call in before}
     return Aftermath(
         left=any(call.action not in actions for call in window),
-        progress=_has_progress(window, {call.output for call in before}),
+        progress=any(call.is_ok and call.output not in seen for call in window),
         gave_up=not rest and run.is_closed,
         completed=_KNOWN.get(run.completion),
         calls_to_end=len(rest) if run.is_closed else None,
         task=run.task,
     )
-
-
-def _has_progress(window: Iterable[RecordedCall], seen: set[str]) -> bool:
-    return any(call.is_ok and call.output not in seen for call in window)

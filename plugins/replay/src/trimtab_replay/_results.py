@@ -155,35 +155,26 @@ class Replayed:
 FORMAT = 1
 """Version of the JSON; keys may be added without changing it."""
 
-DECISION_KEYS = tuple(f.name for f in attrs.fields(Decision) if f.name not in {"tokens", "at"})
-_NOTE_KEYS = tuple(field.name for field in attrs.fields(Note))
-
 
 def as_json(replayed: Replayed) -> str:
     """Return one line: plain ASCII, keys in a fixed order."""
-    return json.dumps(as_dict(replayed))
-
-
-def as_dict(replayed: Replayed) -> dict[str, Any]:
-    return {
+    line = {
         "format": FORMAT,
         "id": replayed.id,
         "path": replayed.path,
         "reader": replayed.reader,
         "calls": replayed.calls,
         "turns": replayed.turns,
-        "decisions": [decision_dict(decision) for decision in replayed.decisions],
-        "notes": [_note_dict(note) for note in replayed.notes],
+        "decisions": [
+            attrs.asdict(one, filter=attrs.filters.exclude("tokens", "at"))
+            for one in replayed.decisions
+        ],
+        "notes": [
+            {"severity": one.severity, **attrs.asdict(one), "fix": one.fix}
+            for one in replayed.notes
+        ],
     }
-
-
-def decision_dict(decision: Decision) -> dict[str, Any]:
-    return {key: getattr(decision, key) for key in DECISION_KEYS}
-
-
-def _note_dict(note: Note) -> dict[str, Any]:
-    facts = {key: getattr(note, key) for key in _NOTE_KEYS}
-    return {"severity": note.severity, **facts, "fix": note.fix}
+    return json.dumps(line)
 
 
 _CHARACTERS_PER_TOKEN = 4

@@ -95,7 +95,7 @@ class Screen:
 
     def paint(self, text: str, *styles: str) -> str:
         """Return `text` in these styles, where there are colours."""
-        if not self.colours or not text:
+        if not self.colours or not text or not styles:
             return text
         codes = ";".join(_CODES[style] for style in styles)
         return f"\x1b[{codes}m{text}\x1b[0m"
@@ -121,18 +121,17 @@ class Progress:
     _showing: bool = False
 
     def files(self, done: int, of: int) -> None:
-        now = SYSTEM_CLOCK.monotonic()
-        if of > 1 and self.stream.isatty() and now - self._shown_at >= _PROGRESS_SECONDS:
+        if of > 1:
             filled = 30 * done // of
-            bar = "#" * filled + "-" * (30 - filled)
-            self.stream.write(f"\r[{bar}] {done} of {of} files\x1b[K")
-            self.stream.flush()
-            self._shown_at, self._showing = now, True
+            self._write(f"[{'#' * filled}{'-' * (30 - filled)}] {done} of {of} files")
 
     def items(self, done: int, what: str) -> None:
+        self._write(f"{done:,} {what}")
+
+    def _write(self, line: str) -> None:
         now = SYSTEM_CLOCK.monotonic()
         if self.stream.isatty() and now - self._shown_at >= _PROGRESS_SECONDS:
-            self.stream.write(f"\r{done:,} {what}\x1b[K")
+            self.stream.write(f"\r{line}\x1b[K")
             self.stream.flush()
             self._shown_at, self._showing = now, True
 
@@ -212,7 +211,11 @@ _MARKS = {
     TurnState.WAITING: "~",
     TurnState.TEXT: "-",
 }
-_COLOURS = {TurnState.ERROR: "red", TurnState.PARALLEL: "green", TurnState.WAITING: "cyan"}
+_COLOURS = {
+    TurnState.ERROR: ("red",),
+    TurnState.PARALLEL: ("green",),
+    TurnState.WAITING: ("cyan",),
+}
 _FAILURES = ("fault", "quarantined", "unverified")
 _INDENT = "  "
 LEGEND = "turns: . ok   x error   = parallel   ~ waiting   - text only   ^ someone speaks"
@@ -245,15 +248,11 @@ def _strip(replayed: Replayed, screen: Screen) -> None:
     step = screen.width - len(_INDENT)
     for start in range(0, len(marks), step):
         part = marks[start : start + step]
-        screen.say(_INDENT + "".join(_painted(state, screen) for state in part))
+        painted = (screen.paint(_MARKS[each], *_COLOURS.get(each, ())) for each in part)
+        screen.say(_INDENT + "".join(painted))
         arrows = "".join("^" if start + n in spoken else " " for n in range(len(part))).rstrip()
         if arrows:
             screen.say(_INDENT + screen.paint(arrows, "yellow"))
-
-
-def _painted(state: TurnState, screen: Screen) -> str:
-    colour = _COLOURS.get(state)
-    return screen.paint(_MARKS[state], colour) if colour else _MARKS[state]
 
 
 def _decisions(replayed: Replayed, screen: Screen) -> None:

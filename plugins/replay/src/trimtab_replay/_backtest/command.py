@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -71,25 +71,18 @@ class Gate:
 
     def check(self, scores: Sequence[Scores]) -> str:
         """Return what is wrong, empty if the gate is passed."""
-        found = self._scores(scores)
+        named = {one.about: one for one in scores}
+        if not scores:
+            raise GateError("nothing was scored, so there is nothing to hold against a limit")
+        if self.about and self.about not in named:
+            raise GateError(f"no scores of {self.about!r}. Scored: {quoted_list(named)}.")
+        found = named[self.about] if self.about else scores[-1]
         rate = getattr(found, self.rate)
         if rate is None:
             return f"{self.rate} of {found.about} is unknown: no runs to tell it from"
         if rate.value >= self.limit:
             return ""
         return f"{self.rate} of {found.about} is {rate.value:.3f}, below {self.limit:g}"
-
-    def _scores(self, scores: Sequence[Scores]) -> Scores:
-        named = {one.about: one for one in scores}
-        if not scores:
-            raise GateError("nothing was scored, so there is nothing to hold against a limit")
-        if self.about and self.about not in named:
-            raise GateError(f"no scores of {self.about!r}. Scored: {quoted_list(named)}.")
-        return named[self.about] if self.about else scores[-1]
-
-
-def failures(gates: Iterable[Gate], scores: Sequence[Scores]) -> list[str]:
-    return [wrong for gate in gates if (wrong := gate.check(scores))]
 
 
 _RANGE = re.compile(r"\s*(-?\d+)\.\.(-?\d+)\s*")
@@ -122,10 +115,6 @@ class Sweep:
             raise SweepError(f"{text!r} has {len(tried)} values; 1 to {_MOST} are tried")
         provider, option, _ = assignment(f"{target}=0")
         return cls(provider, option, tried)
-
-    def selections(self, base: Selection) -> Iterator[tuple[Any, Selection]]:
-        for value in self.values:
-            yield value, base.with_option(self.provider, self.option, value)
 
 
 MERGE = "merge"
@@ -205,13 +194,9 @@ def _shard(text: str) -> tuple[int, int]:
     return int(place) - 1, int(of)
 
 
+@others_to_stderr()
 def run_backtest(options: argparse.Namespace) -> int:
     """Score what the arguments name; 1 where something was not read or a gate failed."""
-    with others_to_stderr():
-        return _backtest(options)
-
-
-def _backtest(options: argparse.Namespace) -> int:
     gates = [Gate.parse(text) for text in options.fail_under]
     if options.paths[0] == MERGE:
         part = merged({path: read_part(path) for path in options.paths[1:]})
@@ -252,7 +237,7 @@ def _finish(part: Part, gates: Sequence[Gate], stats: ReadStats, *, as_json: boo
         _write(as_document(part))
     else:
         show_part(part, Screen.of(output()))
-    wrong = failures(gates, part.scores)
+    wrong = [line for gate in gates if (line := gate.check(part.scores))]
     for line in wrong:
         complain(line)
     return report_stats(stats) or int(bool(wrong))
@@ -280,7 +265,9 @@ def _compare(options: argparse.Namespace, taken: Scorer, stats: ReadStats) -> in
 def _sweep(options: argparse.Namespace, taken: Scorer, stats: ReadStats) -> int:
     sweep = Sweep.parse(options.sweep)
     base = selection_of(options, default_all=True)
-    tried = [(value, taken(selection)) for value, selection in sweep.selections(base)]
+    tried = [
+        (each, taken(base.with_option(sweep.provider, sweep.option, each))) for each in sweep.values
+    ]
     name = f"{sweep.provider}.{sweep.option}"
     if options.json:
         results = [{"value": value, "scores": scores_json(part.scores)} for value, part in tried]

@@ -32,18 +32,6 @@ class LabelError(ReplayError):
     """A file of labels can't be used; the message names the line."""
 
 
-def holds_labels(path: str) -> bool:
-    """Tell whether a file holds labels, by its first lines."""
-    return any("loop" in row and "path" in row for row in _source(path).first_rows)
-
-
-def holds_cases(path: str) -> bool:
-    """Tell whether a file holds cases, by its first lines; a folder may."""
-    return not Path(path).is_file() or any(
-        isinstance(row.get("calls"), list) for row in _source(path).first_rows
-    )
-
-
 def read_labels(path: str) -> tuple[Label, ...]:
     """Read the labels that count: borderline ones are left out."""
     found: dict[tuple[str, str], Label] = {}
@@ -117,9 +105,11 @@ class Exam:
 
 
 def _kind(path: str) -> str:
-    if holds_labels(path):
+    rows = _source(path).first_rows
+    if any("loop" in row and "path" in row for row in rows):
         return LABELS
-    if holds_cases(path):
+    # A folder may hold cases.
+    if not Path(path).is_file() or any(isinstance(row.get("calls"), list) for row in rows):
         return CASES
     raise ReplayError(
         f"{sanitize(path, 300)} holds neither cases nor labels. A line is a case with calls and "
@@ -180,11 +170,11 @@ def _cases(exam: Exam, selection: Selection, replays: Replays) -> Iterator[Judge
     for replayed in replays(exam.paths, Job(selection=selection, reader="cases", pick=exam.shard)):
         concerned = provider_names(str(replayed.meta.get("concerns")))
         about = next((name for name in concerned if name in selection.names), None)
-        yield judge_case(replayed, about, _speakers(about)) if about else None
-
-
-def _speakers(about: str) -> frozenset[str]:
-    return frozenset({about}.union(*(group for group in TOGETHER if about in group)))
+        if about is None:
+            yield None
+        else:
+            speakers = {about}.union(*(group for group in TOGETHER if about in group))
+            yield judge_case(replayed, about, speakers)
 
 
 def _labels(
