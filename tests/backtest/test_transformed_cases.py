@@ -9,10 +9,13 @@ from transformed_cases import KNOWN, NOT_HELD, broken, cases, changed
 PART = 24
 
 
-def test_a_part_of_all_changed_cases_keeps_its_verdicts():
-    given = list(changed(TRANSFORMATIONS.keys() - NOT_HELD, PART))
+# One test for each way: all of them take longer together than a test may, and longer with each set.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TRANSFORMATIONS.keys() - NOT_HELD))
+def test_a_part_of_the_changed_cases_keeps_its_verdicts(name):
+    given = list(changed([name], PART))
 
-    assert len(given) > 600
+    assert given
     assert broken(given) <= KNOWN
 
 
