@@ -85,10 +85,6 @@ TOGETHER = "doom-loop + diagnostic-signal"
 CLOSINGS = CASES.with_name("closings.jsonl")
 # What of ends of turns in 27 languages is said in words alone.
 SAID_IN_WORDS = {
-    # A demand of the user that the agent tells as met reads like a condition that it has set.
-    "end-f2-rules-cs",
-    "end-f2-rules-en",
-    "end-f2-rules-fr",
     # A push in other words than "go on", answered with what is done.
     "end-f2-push-de",
     # Thai sets sentences apart by spaces, and parts of sentences too.
@@ -96,13 +92,12 @@ SAID_IN_WORDS = {
     # What helps stands before the denial, in the same clause, or without one.
     "end-lack-vi",
     "end-s2-lack-it",
-    # Conditions and calls to stop of which no word comes again.
-    "end-stage-el",
-    "end-s2-stage-en",
-    "end-stop-ar",
-    # A state, and a choice, in words of one language.
-    "end-s2-perm-de",
+    # What is asked for is named by a pronoun, or not at all.
+    "end-s2-q-ro",
     "end-q-ru-two",
+    # Of a condition a name comes again, of a state none of it.
+    "end-s2-stage-en",
+    "end-s2-perm-de",
 }
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 

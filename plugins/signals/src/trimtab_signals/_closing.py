@@ -1,17 +1,14 @@
-"""Whether an agent's closing text needs an answer of its user, and whether a user wants no more.
+"""Whether an agent's closing text needs an answer of its user.
 
-Both rest on what the run shows: which steps are open, what the user asked last and whether the
-agent changed anything since, and what their sentences share with the steps and with each other.
-A closing question needs an answer if it names something: a step, a number, a name, a choice. A
-user who only asks or forbids something has got what was asked for with an answer, and one who
-wants a part of the plan, with that part. The words here are hints, in the languages that are most
-frequent; without them the rest decides.
+A closing question does if it names something: a step, a number, a choice, what was just found. The
+words here are hints, in the languages that are most frequent; without them the rest decides.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from unicodedata import combining, normalize
 
 import attrs
 
@@ -35,8 +32,6 @@ _ASKED = LazyPattern(
 CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
 _CLAUSE_WORDS = 2
 """Words of each of two clauses that are a choice; one is an address or a particle."""
-_LATIN = LazyPattern(r"[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
-_JOINED = LazyPattern(r"[._/-]")
 _WORD = LazyPattern(rf"(?:(?!_)[\w{_MARKS}])+(?:[._/-](?:(?!_)[\w{_MARKS}])+)*")
 # Scripts without spaces between words, those of South-East Asia among them.
 _WIDE = LazyPattern(
@@ -45,17 +40,15 @@ _WIDE = LazyPattern(
 )
 _SYLLABIC = LazyPattern(r"[\u0900-\u0dff]")
 """Scripts of India: a letter with its vowel is a syllable."""
-_CODE = LazyPattern(r"`[^`\n]{1,200}`")
-_CHOICE = LazyPattern(
-    r"\b(?:or|oder|ou|o|или|which|welche[rsnm]?|cuál(?:es)?|quel(?:le)?s?|qual|как\w{2,3})\b"
-    r"|还是|或者|哪|それとも|または|どちら|どの|どれ|아니면|또는|어느",
-    re.IGNORECASE,
+# A word with a number or a capital within, or in Latin letters among others.
+_NAME = LazyPattern(
+    r"\b(?:\w*\d|[^\W\d_]+(?:_|[A-Z])\w*)|[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]\W+[a-zA-Z]{2,}"
 )
 # A particle for each language: closed classes, which no list of verbs is.
 _NEGATION = LazyPattern(
     r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|aucune?|rien|jamais|no|nada|nunca|não|non|niente"
     r"|nie|nic|niet|niets|geen|değil|yok|nem|sem|nincs|nelze|není|ei|eivät|не|нічого|ничего|нельзя|inte|ikke|jangan|tidak|đừng|không|chớ|μην?"
-    r"|δεν|אל|אי|לא|لا|لم|نمی\w*|نکن\w*|نده\w*|نباید|मत|नहीं|न)(?![\w\u0900-\u0963])"
+    r"|δεν|אל|אי|לא|و?لا|و?لم|نمی\w*|نکن\w*|نده\w*|نباید|मत|नहीं|न)(?![\w\u0900-\u0963])"
     r"|\b(?:without|ohne|sans|sin|senza|без|bez|zonder|utan|uden|nélkül|tanpa)\b|না|নেই|নয়"
     r"|n't\b|\busi\w+|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|なく|ません|지 ?마|말고|않",
     re.IGNORECASE,
@@ -77,35 +70,10 @@ _DECISION = LazyPattern(
     r"|确认|回复|选择|提供|决定|確認|選|決め|선택|확인|알려",
     re.IGNORECASE,
 )
-# A thing that the agent lacks, other than a deed of its own ("I need to write …").
-_LACKS = LazyPattern(
-    r"\b(?:I (?:still )?need (?!to\b)"
-    r"|brauche (?:ich )?(?:noch )?(?:das|den|die|eine?n?|dein\w*|Ihr\w*)\b"
-    r"|il me faut|j'ai besoin d|necesito (?:el|la|los|las|una?|tu|su)\b|preciso d[aeo]\b"
-    r"|(?:мне|нам) нуж(?:ен|на|но|ны)\b|mi serve\b|ho bisogno d|heb (?:ik )?(?:het|de|een|je)\b"
-    r"|potrzebuję|ihtiyac\u0131m var)|我需要[^。]{1,60}才能"
-    r"|(?:続け|進め)[^。]{0,40}必要|계속[^.]{0,40}필요",
-    re.IGNORECASE,
-)
 # Leave to do what the plan says already is no answer that a step needs.
 _GO_ON = LazyPattern(
     r"\b(?:carry on|continue|go (?:ahead|on)|keep going|proceed|weiter\w*|fortfahr\w*|fortsetz\w*"
     r"|contin[uú]\w*|sig[ao]\w*|prossig\w*|proseg\w*|avanti|poursui\w*|продолж\w*)\b|继续|続け|進め|계속",
-    re.IGNORECASE,
-)
-# Words of offers: they stand for no particular thing.
-_OFFER = LazyPattern(
-    r"\b(?:any(?:thing|one)?|another|else|further|questions|feedback|help|happy|feel free|think"
-    r"|fragen|gerne?|sonst|weitere[snrm]?|noch etwas|algo más|dudas?|preguntas?|disposi\w+"
-    r"|ayud\w+"
-    r"|d'autres|n'hésite\w*|ещё|вопрос\w*|помо\w+)\b"
-    r"|任何|其他|随时|如有|帮助|他に|何か|ご質問|お気軽|不明な点|궁금|언제든",
-    re.IGNORECASE,
-)
-# Words of languages in which offers are known: their other questions refer to what was said.
-_KNOWN_LANGUAGE = LazyPattern(
-    r"\b(?:the|this|that|your?|me|ich|das|sie|vous|\w+-je|le|lo|los|la|você|isso|com|это|мне|вы|ли)\b"
-    r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]",
     re.IGNORECASE,
 )
 _COMMON = frozenset(
@@ -117,17 +85,22 @@ _COMMON = frozenset(
 
 @attrs.frozen
 class _Run:
-    """What a run is about: the open steps, all that was named before the closing text, and what
-    the user has ordered without being asked.
+    """What a run is about: the open steps, all that was named before the closing text, what the
+    user has ordered without being asked, and what the last answer of a tool holds.
     """
 
     steps: frozenset[str]
     subjects: frozenset[str]
     bound: frozenset[str]
+    found: frozenset[str]
 
 
 def asks_user(
-    text: str, about: Iterable[str] = (), known: Iterable[str] = (), order: str = ""
+    text: str,
+    about: Iterable[str] = (),
+    known: Iterable[str] = (),
+    order: str = "",
+    told: str = "",
 ) -> bool:
     """Tell whether an agent's closing text needs an answer of its user.
 
@@ -136,21 +109,22 @@ def asks_user(
         about: titles of the steps that are open.
         known: titles of the steps that are done.
         order: the user's last message.
+        told: the last answer of a tool.
     """
     sentences = sentences_of(text.strip()[-_LAST:])
-    while sentences and _LISTED.match(sentences[-1]) and not is_question(sentences[-1]):
-        sentences.pop()
     steps = topics_in(" ".join(about))
     run = _Run(
         steps,
         subjects=steps | topics_in(" ".join([order, *known])),
         bound=topics_in(order) if denies(order) else frozenset(),
+        found=topics_in(told),
     )
     closing = sentences[-_SENTENCES:]
+    threes = zip(sentences, sentences[1:], sentences[2:], strict=False)
+    if any(is_question(one) and all(map(_LISTED.match, two)) for one, *two in threes):
+        return True  # the answers to choose from stand behind it
     return any(
-        _needs_answer(closing[:n], closing[n], closing[n + 1 :], run)
-        for n in range(len(closing))
-        if not offers(closing[n])
+        _needs_answer(closing[:n], closing[n], closing[n + 1 :], run) for n in range(len(closing))
     )
 
 
@@ -162,11 +136,6 @@ def sentences_of(text: str) -> list[str]:
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence is a question by its form."""
     return _ASKED.search(sentence) is not None
-
-
-def offers(sentence: str) -> bool:
-    """Tell whether a sentence is an offer, as far as its language is known."""
-    return _OFFER.search(sentence) is not None
 
 
 def denies(text: str) -> bool:
@@ -182,15 +151,9 @@ def goes_on(text: str) -> bool:
 def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], run: _Run) -> bool:
     if is_question(sentence):
         return _asks(before, sentence, behind, run)
-    if _LACKS.search(sentence) is not None:
-        # What it lacks it gets itself where it says next which step it takes.
-        takes = any(not run.steps.isdisjoint(topics_in(one)) for one in behind)
-        asks = (is_question(one) and _is_specific(one, run) for one in behind)
-        return not takes or any(map(_pleads, behind)) or any(asks)
     if _REQUEST.search(sentence) is None:
         return False
-    decides = _DECISION.search(sentence) or _CODE.search(sentence)
-    return bool(decides) or not run.steps.isdisjoint(topics_in(sentence))
+    return bool(_DECISION.search(sentence)) or not run.steps.isdisjoint(topics_in(sentence))
 
 
 def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run) -> bool:
@@ -202,9 +165,8 @@ def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run
     if behind and not pleads and not any(map(_pleads, behind)):
         # Else the text answers it itself.
         return len(behind) == 1 and _only_remarks(behind[0], about, run.steps)
-    if goes_on(question) and _CHOICE.search(question) is None:
-        return not run.steps.isdisjoint(about)
-    return pleads or new or _is_specific(question, run)
+    named = run.steps if goes_on(question) else run.subjects
+    return pleads or new or not named.isdisjoint(about)
 
 
 def _only_remarks(sentence: str, about: frozenset[str], steps: frozenset[str]) -> bool:
@@ -219,34 +181,21 @@ def _pleads(sentence: str) -> bool:
 
 
 def _brings_something(before: Sequence[str], sentence: str, run: _Run) -> bool:
-    """Tell whether a question brings up what the run doesn't hold: a choice, code, a number, or a
-    thing that was found and is told right before it.
+    """Tell whether a question brings up what the run doesn't hold: a name, a choice of two
+    clauses, or a thing that was found and is told right before it.
     """
-    told = topics_in(" ".join(before))
+    told = topics_in(" ".join(before)) | run.found
+    told |= topics_in(" ".join(_NAME.findall(sentence)))
     clauses = [len(words_of(clause)) for clause in CLAUSE.split(sentence)]
-    return (
-        any(one.search(sentence) is not None for one in (_CODE, _CHOICE))
-        or sum(size >= _CLAUSE_WORDS for size in clauses) > 1
-        or not told.isdisjoint(topics_in(sentence) - run.subjects)
-        or any(any(map(str.isdigit, word)) for word in words_of(sentence))
+    return sum(size >= _CLAUSE_WORDS for size in clauses) > 1 or not told.isdisjoint(
+        topics_in(sentence) - run.subjects
     )
 
 
-def _is_specific(sentence: str, run: _Run) -> bool:
-    """Tell whether a question names something: what the run is about, a choice, a name.
-
-    An offer ("anything else?", "shall I?") does not. Where offers are known, what is none will do.
-    """
-    if any(one.search(sentence) is not None for one in (_CODE, _CHOICE, _KNOWN_LANGUAGE)):
-        return True
-    if not run.subjects.isdisjoint(topics_in(sentence)):
-        return True
-    words = words_of(sentence)
-    foreign = not _LATIN.match(words[0]) if words else False
-    return any(
-        len(word) > 1 and (word[0].isupper() or (foreign and _LATIN.match(word)))
-        for word in words[1:]
-    )
+def plain(text: str) -> str:
+    """Return a text in lower case without accents, which move with the form of a word."""
+    split = normalize("NFD", text.lower())
+    return normalize("NFC", "".join(c for c in split if not combining(c)))
 
 
 def topics_in(text: str) -> frozenset[str]:
@@ -257,13 +206,13 @@ def topics_in(text: str) -> frozenset[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    for word in words_of(text.lower()):
+    for word in words_of(plain(text)):
         if size := size_of_pieces(word):
             yield from (word[place : place + size] for place in range(len(word) - size + 1))
         elif any(map(str.isdigit, word)):
             yield word
         elif len(word) > 3:
-            yield word if _JOINED.search(word) else word[: 3 if _SYLLABIC.match(word) else 5]
+            yield word[: 3 if _SYLLABIC.match(word) else 5]
 
 
 def words_of(text: str) -> list[str]:

@@ -1,12 +1,14 @@
-"""Whether a user wants no more for now, or only people can give what the agent lacks: what the
-user asked last, and what came since.
+"""Who can take the next step of an open plan, as the end of a run shows it in any language.
+
+The user can, whom the agent asked, or who set a condition, forbade more or called the work off;
+others can, where a case of theirs is pending or they alone have what is lacking; nobody can before
+a time that was told. Otherwise the agent goes on.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from unicodedata import combining, normalize
 
 import attrs
 
@@ -14,10 +16,11 @@ from trimtab import Outcome
 from trimtab.text import LazyPattern
 from trimtab_signals._closing import (
     CLAUSE,
+    asks_user,
     denies,
     goes_on,
     is_question,
-    offers,
+    plain,
     sentences_of,
     size_of_pieces,
     topics_in,
@@ -26,8 +29,6 @@ from trimtab_signals._closing import (
 from trimtab_signals._records import CallRecord
 from trimtab_signals._shell import operation
 
-_LONGEST_ORDER = 2_400
-"""Characters of a message in which the user may say where to stop."""
 _SHARE = 0.4
 """Part of a title that a text holds where it names the step: titles leave out and inflect words."""
 _MOST = 0.75
@@ -42,78 +43,31 @@ _INSISTS = 4
 """Words of a message in which its first one comes again where that is a call."""
 _LONGEST_ANSWERED = 600
 """Characters of a message that is a question or a ban and nothing else."""
-_OPENING = 3
-"""Words of a call for attention before a ban; beside a question it is no order."""
-_HALT = LazyPattern(
-    r"\b(?:stop\w*|paus\w+|aufhör\w*|anhalt\w*|arrêt\w*|par(?:es?|ar|en)|deten\w*|останавл\w*"
-    r"|fermar\w*|przestawa\w*|dur\w*)\b|停|止ま|멈추",
-    re.IGNORECASE,
-)
-"""A ban of these is an order to go on."""
 
-# A step that is the user's to take: it names a deed of theirs, or them as those who act.
+# A step that is the user's to take: an approval, or it names them as those who act.
 _OF_USER = LazyPattern(
     r"\b(?:approv\w+|ratif\w+|sign-?off|freigabe|abnahme|genehmig\w+|aprobaci\w+|aprova\w+"
     r"|approbation|согласован\w+|затверджен\w+|zatwierdz\w+|schválen\w*|jóváhagy\w*|onay\w*"
     r"|goedkeuring|godk\w+|hyväksyn\w*|persetujuan|phê duyệt|έγκριση|موافقة|אישור"
     r"|(?:review|check|decision|answer|input|feedback|confirmation)s?"
     r" (?:by|from|of) (?:the |an? )?(?:customer|human|maintainer|owner|user)"
-    r"|the (?:user|customer)'s (?:answer|approval|choice|decision|feedback|input|reply)"
-    r"|(?:relecture|validation|vérification|avis|retour|réponse|revisi[oó]n\w*|respuesta|decisi[oó]n"
-    r"|revisão|resposta|revisione|conferma|durchsicht|prüfung|rückmeldung|antwort|entscheidung)"
-    r" (?:\w+ )?(?:par|del?|do|da|dell?|pelo|durch|von|des) ?(?:l'|den |dem |la |le |il )?"
-    r"(?:utilisateur|client|usuari[oa]|usuário|cliente|utente|nutzer\w*|benutzer\w*|kunde\w*)"
-    r"|(?:revisione|conferma|risposta) dell'utente)\b"
-    r"|\b(?:проверка|ответ|решение)\w* (?:пользовател|клиент)\w*"
-    r"|批准|审批|(?:用户|客户)(?:审核|确认|反馈|回复)|审核|確認待ち|承認"
-    r"|ユーザー(?:の)?(?:確認|返答|レビュー)"
-    r"|승인|사용자 (?:검토|확인|응답)"
-    r"|[(\[](?:by |the )?(?:customer|human|support|team|user|nutzer|kunde|utilisateur"
-    r"|usuario|用户)[)\]]"
-    r"|^(?:customer|human|user|nutzer|kunde|utilisateur|usuario|用户)\s?[:\uff1a]",
+    r"|(?:par|por|pelo|durch|von|dell) ?(?:l'|el |la |den |dem |o |')?"
+    r"(?:utilisateur|client|usuari[oa]|usuário|cliente|utente|nutzer|kunden))\b"
+    r"|批准|审批|审核|確認待ち|承認|승인"
+    r"|[(\[](?:customer|human|support|team|user)[)\]]|^(?:customer|human|user)\s?[:\uff1a]",
     re.IGNORECASE,
 )
+# An order to stop at once or on the way: a call, or a verb with a time or a condition behind it.
 _STOP = LazyPattern(
     r"(?<!not )(?<!n't )\b(?:stop|pause|wait|waiting|halt|hold|end) (?:\w+ ){0,3}"
     r"(?:after|at|before|here|there|once|when|until|for my|for me|and await)\b"
-    r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
-    r"|look|read|review|see|test|verify)\b"
-    r"|\bleave the (?:rest|others?)\b|\b(?:that's|that is) (?:all|enough)\b(?! to\b)"
-    r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on|touch"
-    r"|write (?:any )?code)\b"
-    r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
-    r"|implement|start)\b|\bfor my (?:approval|review|confirmation)\b|\bonly (?:the )?(?:plan"
-    r"|spec)\b"
-    r"|\b(?:stopp?|warte|halte?) (?:\w+ ){0,4}(?:nach|bevor|bis|dann|auf)\b"
-    r"|\b(?:para|pare|detente|espera|aguarde?) (?:\w+ ){0,3}(?:después|antes|hasta|depois|até|aquí"
-    r"|aqui)\b|\b(?:arrête|attends|attendez)\b|\b(?:останов\w+|подожди\w*|жди\w*)\b"
-    r"|等我|先不要|停下|等待我|我来?(?:审核|确认|看)|止め|待って|確認するまで|멈추|기다려|대기",
-    re.IGNORECASE,
-)
-# The word alone, as a sentence or at the beginning of the message; and nothing more is to be done.
-_BARE_STOP = LazyPattern(
-    r"(?:^|[.!?\n])\W{0,8}(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
-    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[-_.!,;\n。\uff01\uff0c、])"
-    r"|\bnothing (?:else|more)\b|\bnichts (?:mehr|weiter)|\bplus (?:à )?rien\b|\bnada m[áa]i?s\b"
-    r"|(?<!\w)больше ничего|\bniets meer\b|\bnic więcej\b|不要再|别再",
-    re.IGNORECASE,
-)
-# The user looks at it first: a verb of reading in the first person, and what comes after it.
-_READS_FIRST = LazyPattern(
-    r"\bje (?:le |la |les |l')?(?:relis|lis|vérifie|valide|regarde|teste)\b"
-    r"|\bich (?:\w+ ){0,2}?(?:prüfe?|lese?|schaue?|sehe?|teste)\b"
-    r"[^.!?]{0,40}\b(?:bevor|vor|erst|zuerst|vorher)\b"
-    r"|\b(?:lo|la|los|las) (?:reviso|leo|valido|compruebo|rileggo|controllo|verifico)\b"
-    r"|\beu (?:o |a )?(?:reviso|leio|aprovo|verifico)\b"
-    r"|\bя (?:\w+ ){0,2}(?:провер|посмотр|прочита|утверж)\w+"
-    r"|我看(?:完|过)|(?:確認|レビュー)してから|(?:검토|확인)한 (?:후|다음|뒤)",
+    r"|(?:^|[.!?\n/])\W{0,8}(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
+    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[-_.!,;\n。\uff01\uff0c、])",
     re.IGNORECASE,
 )
 
-_ANOTHER_DAY = LazyPattern(
-    r"\b(?:tomorrow|later|another (?:day|time)|next (?:week|time)|morgen|später|mañana|luego"
-    r"|demain|plus tard|amanhã|depois|domani|завтра|позже"
-    r"|yar\u0131n|jutro)\b|明天|下次|明日|後で|내일|나중에",
+_TOMORROW = LazyPattern(
+    r"\b(?:tomorrow|morgen|mañana|demain|amanhã|domani|завтра|jutro|yar\u0131n)\b|明天|明日|내일",
     re.IGNORECASE,
 )
 _NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
@@ -193,239 +147,189 @@ def denial_after(before: Denial | None, call: CallRecord) -> Denial | None:
     )
 
 
-def is_blocked(denial: Denial | None, reply: str, known: str) -> bool:
+@attrs.frozen(kw_only=True)
+class Ending:
+    """How a turn of an agent ends.
+
+    Args:
+        message: what its user said last.
+        reply: what it said last.
+        done: titles of the steps that are done; with none, the message began the work.
+        left: titles of the steps that are open.
+        called: whether it made a call since the message.
+        changed: whether one of these may have changed something.
+        told: what the last answer holds that its call did not; empty if it confirms that all is
+            done.
+        denial: what kept it from going on.
+    """
+
+    message: str
+    reply: str
+    done: Sequence[str]
+    left: Sequence[str]
+    called: bool
+    changed: bool
+    told: str
+    denial: Denial | None
+
+
+def reason_to_stop(end: Ending) -> str:
+    """Return why a turn may end with open steps; empty if the agent can take the next one."""
+    if _is_pending(end):
+        return "work that it started is still running"
+    if _says_stop(end.message) or _goes_beyond(end):
+        return "the user asked it to stop on the way"
+    if asks_user(end.reply, end.left, end.done, end.message, end.told):
+        return "it asks the user"
+    if _is_over(end) or _stops_as_told(end) or _waits_as_told(end):
+        return "the user asked no more than was done"
+    if _is_blocked(end) or _lacks_what_it_needs(end):
+        return "only people can give what it lacks"
+    return "the next step is the user's" if any(map(_OF_USER.search, end.left[:1])) else ""
+
+
+def _is_pending(end: Ending) -> bool:
+    """Tell whether an agent says of an open step what the last answer says of a case with a number.
+
+    "{etat: en_attente_d_approbation, demande: ap_2231}", "The mails wait for approval (ap_2231)."
+    """
+    cases = {one for one in end.told.split() if any(map(str.isdigit, one)) and len(one) >= _SIZE}
+    if topics_in(" ".join(end.left)).isdisjoint(topics_in(end.reply)):
+        return False
+    said = [one for one in sentences_of(end.reply) if any(case in one for case in cases)]
+    return any(_stems(end.told) & _stems(one) for one in said)
+
+
+def _is_blocked(end: Ending) -> bool:
     """Tell whether an agent that tells its user what is lacking can do no more by itself.
 
     It names what the answer named, or denies something; after one try without another look, both.
-
-    Args:
-        denial: what keeps it from going on.
-        reply: what it said last.
-        known: what else the run is about: the user's message and the titles of the steps.
     """
-    reply = reply.strip()
+    denial, reply = end.denial, end.reply.strip()
     if denial is None or not reply or reply.endswith((":", "\uff1a")):
         return False
     if not set(_CLOCK.findall(denial.said)).isdisjoint(_CLOCK.findall(reply)):
         return True  # nothing can be done before that time
     if not denial.withheld and (len(denial.tries) < _TRIES or len(denial.ways) < _WAYS):
         return False
-    cause = topics_in(denial.said) - topics_in(f"{denial.asked} {known}")
+    known = " ".join([denial.asked, end.message, *end.left, *end.done])
+    cause = topics_in(denial.said) - topics_in(known)
     named, negated = not cause.isdisjoint(topics_in(reply)), denies(reply)
     return (named or negated) if denial.looked else (named and negated)
 
 
-def is_pending(told: str, reply: str, left: Sequence[str]) -> bool:
-    """Tell whether an agent says of an open step what the last answer says of a case with a number.
-
-    "{etat: en_attente_d_approbation, demande: ap_2231}", "The mails wait for approval (ap_2231)."
-
-    Args:
-        told: the answer, without numbers of the call; empty if it confirms that all is done.
-        reply: what the agent said last.
-        left: titles of the steps that are open.
-    """
-    cases = {one for one in told.split() if any(map(str.isdigit, one)) and len(one) >= _SIZE}
-    if topics_in(" ".join(left)).isdisjoint(topics_in(reply)):
-        return False
-    said = [one for one in sentences_of(reply) if any(case in one for case in cases)]
-    return any(_stems(told) & _stems(one) for one in said)
-
-
-def lacks_what_it_needs(reply: str, known: str, left: Sequence[str]) -> bool:
+def _lacks_what_it_needs(end: Ending) -> bool:
     """Tell whether an agent says what it can't do for an open step, and behind it something that
     the run knows nothing of yet: what would help.
 
     "I can't sign it. As soon as the owner has signed, I send it." A status ("the tests have not
     run") ends with the denial, or goes on with other steps or with an offer.
-
-    Args:
-        reply: what the agent said last.
-        known: what the run is about: the user's message and the titles of all steps.
-        left: titles of the steps that are open.
     """
-    said = [one for one in sentences_of(reply.strip())[-_SENTENCES:] if not offers(one)]
+    if end.denial is not None and not end.denial.withheld:
+        return False
+    said = sentences_of(end.reply.strip())[-_SENTENCES:]
     at = next((n for n, sentence in enumerate(said) if denies(sentence)), None)
-    if at is None or topics_in(" ".join(said[at:])).isdisjoint(topics_in(" ".join(left))):
+    if at is None or topics_in(" ".join(said[at:])).isdisjoint(topics_in(" ".join(end.left))):
         return False
     clauses = CLAUSE.split(said[at])
     first = next((n for n, clause in enumerate(clauses) if denies(clause)), len(clauses))
-    run, rest = topics_in(known), topics_in(" ".join(clauses[first + 1 :]))
+    run = topics_in(" ".join([end.message, *end.left, *end.done]))
+    rest = topics_in(" ".join(clauses[first + 1 :]))
     # An offer shares nothing with the run or with what is lacking.
     about = run | topics_in(said[at])
     behind = (topics_in(one) for one in said[at + 1 :])
     return any(len(one - run) > 1 for one in (rest, *(b for b in behind if b & about)))
 
 
-def is_of_user(title: str) -> bool:
-    """Tell whether a step is the user's to take, such as an approval.
-
-    Args:
-        title: of the step.
+def _is_over(end: Ending) -> bool:
+    """Tell whether a user since whose message nothing was changed asked or forbade something, or
+    called the work off, and has got no more than an answer: it announces no step.
     """
-    return _OF_USER.search(title) is not None
-
-
-def says_stop(message: str) -> bool:
-    """Tell whether a user's message asks the agent to stop before the end, or to go on another day.
-
-    Args:
-        message: the message.
-    """
-    message = message[:_LONGEST_ORDER]
-    if any(one.search(message) is not None for one in (_STOP, _BARE_STOP, _READS_FIRST)):
+    message, said = end.message.strip(), sentences_of(end.reply.strip())
+    if end.changed or not (said and message) or len(message) > _LONGEST_ANSWERED:
+        return False
+    if is_question(said[-1]) or goes_on(message) or goes_on(end.reply):
+        return False
+    denied = denies(said[-1])
+    bans = " ".join(clause for clause in CLAUSE.split(message) if denies(clause))
+    both = [topics_in(bans), topics_in(said[-1])]
+    forbidden = any(all(topics_in(step) & one for one in both) for step in end.left)
+    if not end.called and bans and (denied or forbidden):
         return True
-    return any(
-        goes_on(sentence)
-        and (_ANOTHER_DAY.search(sentence) is not None or _forbids_going_on(sentence))
-        for sentence in sentences_of(message)
+    if not end.done or (_names(said[-1], end.left, _MOST) and not denied):
+        return False
+    asked = sentences_of(message)
+    if any(map(is_question, asked)) and all(is_question(one) or denies(one) for one in asked):
+        return not _names(message, end.left) and not _names(end.reply, end.left, _MOST)
+    told = _insists(message) or any(_names(one, end.done, but=end.left) for one in said)
+    return told and not end.called
+
+
+def _says_stop(message: str) -> bool:
+    """Tell whether a user asks the agent to stop, not to go on, or to go on another day."""
+    return _STOP.search(message) is not None or any(
+        goes_on(clause) and (denies(clause) or _TOMORROW.search(clause) is not None)
+        for clause in CLAUSE.split(message)
     )
 
 
-def _forbids_going_on(sentence: str) -> bool:
-    clauses = CLAUSE.split(sentence)
-    return not is_question(sentence) and any(goes_on(one) and denies(one) for one in clauses)
-
-
-def numbers_in(message: str) -> tuple[int, ...]:
-    """Return the whole numbers in a user's message, in order, each once.
-
-    Args:
-        message: the message.
+def _goes_beyond(end: Ending) -> bool:
+    """Tell whether the open steps are numbered, and begin right behind the last number that the
+    user named: then the user asked for what is before them.
     """
-    found = map(int, _NUMBER.findall(message[:_LONGEST_ORDER]))
-    return tuple(dict.fromkeys(found))
+    firsts = [int(found[0]) for one in end.left if (found := _NUMBER.search(one)) is not None]
+    named = [int(one) for one in _NUMBER.findall(end.message)]
+    return len(firsts) == len(end.left) and bool(named) and min(firsts) == max(named) + 1
 
 
-def goes_beyond(numbers: Sequence[int], steps: Sequence[str]) -> bool:
-    """Tell whether steps are numbered, and begin right behind the last number that the user named:
-    then the user asked for what is before them.
-
-    Args:
-        numbers: those in the user's message.
-        steps: titles of the steps that are open.
-    """
-    firsts = [int(found[0]) for title in steps if (found := _NUMBER.search(title)) is not None]
-    return len(firsts) == len(steps) > 0 < len(numbers) and min(firsts) == max(numbers) + 1
-
-
-def is_served(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
-    """Tell whether a user who only asked or forbade something has been answered.
-
-    Args:
-        message: the user's last message, since when the agent changed nothing.
-        reply: what the agent said last.
-        done: titles of the steps that are done; with none, the message began the work.
-        left: titles of the steps that are open.
-    """
-    message = message.strip()
-    if not (message and reply.strip() and done) or len(message) > _LONGEST_ANSWERED:
-        return False
-    sentences = sentences_of(message)
-    others = [one for one in sentences if not is_question(one)]
-    opening = _OPENING if len(others) < len(sentences) else 0
-    bans = [one for one in others if _forbids(one, opening)]
-    if len(bans) < len(others):
-        return False
-    if bans:
-        return denies(reply) or not _names(reply, left, _MOST)
-    if goes_on(message) or goes_on(reply):
-        return False
-    return not _names(message, left) and not _names(reply, left, _MOST)
-
-
-def _forbids(sentence: str, opening: int) -> bool:
-    """Tell whether a sentence begins with a ban, other than that of a stop, after a clause of at
-    most so many words ("Wait, don't go on").
-    """
-    clauses = [part.strip() for part in CLAUSE.split(sentence) if part.strip()] or [sentence]
-    first = next((part for part in clauses if len(words_of(part)) > opening), clauses[-1])
-    return (denies(clauses[0]) or denies(first)) and _HALT.search(sentence) is None
-
-
-def stops_as_told(
-    message: str, reply: str, *, done: Sequence[str], left: Sequence[str], idle: bool
-) -> bool:
+def _stops_as_told(end: Ending) -> bool:
     """Tell whether an agent tells its user what is left of a plan of which the user asked for a
     part, and ends with words of that message, about no step; if it did nothing since that message,
     it may begin with them.
 
     "Read it and leave it there, I decide on the rest", "Read. Left are A and B. I leave it here."
-
-    Args:
-        message: the user's last message.
-        reply: what the agent said last.
-        done: titles of the steps that are done.
-        left: titles of the steps that are open.
-        idle: whether the agent changed nothing since the message.
     """
-    sentences = sentences_of(reply.strip()) or [""]
-    if not done or is_question(sentences[-1]) or any(_names(message, [one]) for one in left):
+    sentences = sentences_of(end.reply.strip()) or [""]
+    left = end.left
+    if not end.done or is_question(sentences[-1]) or any(_names(end.message, [s]) for s in left):
         return False
-    if not all(_names(reply, [one]) for one in left):
+    if not all(_names(end.reply, [one]) for one in left):
         return False
-    asked = " ".join(one for one in sentences_of(message) if not is_question(one))
-    ends = sentences if idle else sentences[1:][-1:]
+    asked = " ".join(one for one in sentences_of(end.message) if not is_question(one))
+    ends = sentences[1:][-1:] if end.changed else sentences
     obeys = " ".join(one for one in ends if not _names(one, left))
-    shared = (_pieces(asked) & _pieces(obeys)) - _pieces(" ".join([*done, *left]))
+    shared = (_pieces(asked) & _pieces(obeys)) - _pieces(" ".join([*end.done, *left]))
     return any(len(piece) >= (size_of_pieces(piece) or _SIZE) for piece in shared)
 
 
-def waits_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
+def _waits_as_told(end: Ending) -> bool:
     """Tell whether an agent that has done a part ends with a condition that its user has set.
 
     "Upload the first ten and wait until I have checked them", "They are there. Waiting for your
-    check." The condition is no task: it stands behind the clause that first names a step, and no
-    step is called so. What both forbid holds while the work goes on.
-
-    Args:
-        message: the user's last message.
-        reply: what the agent said last.
-        done: titles of the steps that are done.
-        left: titles of the steps that are open.
+    check." The condition is no task: no step is called so, and it stands behind the clause that
+    first names one, or two words of it come again. What both forbid holds while the work goes on.
     """
-    last = (sentences_of(reply.strip()) or [""])[-1]
-    if not done or is_question(last) or _names(last, left, _MOST):
+    last = (sentences_of(end.reply.strip()) or [""])[-1]
+    if not (end.called and end.done) or is_question(last):
+        return False
+    if topics_in(last) & topics_in(" ".join(end.left)) and not denies(last):
         return False
     clauses = [
         clause
-        for sentence in sentences_of(message[:_LONGEST_ORDER])
+        for sentence in sentences_of(end.message)
         if not is_question(sentence)
         for clause in CLAUSE.split(sentence)
+        if not (denies(clause) and denies(last))
     ]
-    said, titles = _stems(last), _plain(" ".join([*done, *left]))
-    steps = topics_in(" ".join([*done, *left]))
+    titles = " ".join([*end.done, *end.left])
+    steps = topics_in(titles)
     task = next((n for n, one in enumerate(clauses) if steps & topics_in(one)), len(clauses))
-    conditions = (one for one in clauses[task + 1 :] if not (denies(one) and denies(last)))
-    shared = _stems(" ".join(conditions)) & said
-    return any(stem[:_SIZE] not in titles for stem in shared)
-
-
-def is_called_off(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
-    """Tell whether an agent that made no call since its user's last message tells what it had done
-    by then, and asks and announces nothing: the user has called it off.
-
-    Args:
-        message: the user's last message.
-        reply: what the agent said last.
-        done: titles of the steps that are done; with none, the message began the work.
-        left: titles of the steps that are open.
-    """
-    said = sentences_of(reply.strip())
-    if not (said and message) or is_question(said[-1]) or len(message) > _LONGEST_ANSWERED:
-        return False
-    if goes_on(message) or goes_on(reply):
-        return False
-    bans = " ".join(clause for clause in CLAUSE.split(message) if denies(clause))
-    both = [topics_in(bans), topics_in(said[-1])]
-    forbidden = any(all(topics_in(step) & one for one in both) for step in left)
-    if bans and (denies(said[-1]) or forbidden):
-        return True
-    if not done:
-        return False
-    if _names(said[-1], left, _MOST) and not denies(said[-1]):
-        return False
-    return _insists(message) or any(_names(one, done, but=left) for one in said)
+    behind = _stems(" ".join(clauses[task + 1 :])) & _stems(last)
+    said = _stems(" ".join(clauses)) & _stems(last)
+    known = plain(titles)
+    return any(one[:_SIZE] not in known for one in behind) or (
+        sum(one[:_SIZE] not in known for one in said) > 1
+    )
 
 
 def _insists(message: str) -> bool:
@@ -435,14 +339,9 @@ def _insists(message: str) -> bool:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return the beginnings of the long words of a text, where words are set apart."""
-    words = (word for word in words_of(_plain(text)) if not size_of_pieces(word))
-    return frozenset(word[:_STEM] for word in words if len(word) > _STEM)
-
-
-def _plain(text: str) -> str:
-    """Return a text in lower case without accents, which move with the form of a word."""
-    return "".join(c for c in normalize("NFD", text.lower()) if not combining(c))
+    """Return the beginnings of the long words of a text."""
+    sized = ((word, size_of_pieces(word) or _STEM) for word in words_of(plain(text)))
+    return frozenset(word[:size] for word, size in sized if len(word) > size)
 
 
 def _names(text: str, steps: Sequence[str], share: float = _SHARE, but: Sequence[str] = ()) -> bool:
