@@ -24,6 +24,7 @@ from trimtab_trace import (
     SqliteStore,
     TraceEvent,
     TraceWriter,
+    _codec,
     open_trace,
     session_of,
 )
@@ -67,9 +68,9 @@ def rate(what: str, count: int, run: Callable[[], object], repeats: int = 3) -> 
     return found
 
 
-def append_all(folder: Path, events: list[TraceEvent], backend: Backend) -> Path:
+def append_all(folder: Path, events: list[TraceEvent]) -> Path:
     path = folder / f"{time.monotonic_ns()}.jsonl"
-    store = JsonlStore(path, durability="none", backend=backend)
+    store = JsonlStore(path, durability="none")
     for event in events:
         store.append(event)
     store.close()
@@ -109,17 +110,15 @@ def speed(folder: Path) -> None:
     gc.freeze()
     for backend in dict.fromkeys((BACKEND, STANDARD)):
         yardstick(events, backend)
-        written = append_all(folder, events, backend)
-        rate(
-            f"append, {backend.name}",
-            EVENTS,
-            lambda backend=backend: append_all(folder, events, backend),
-        )
+        _codec.BACKEND = backend
+        written = append_all(folder, events)
+        rate(f"append, {backend.name}", EVENTS, lambda: append_all(folder, events))
         rate(
             f"decode and verify, {backend.name}",
             EVENTS,
-            lambda written=written, backend=backend: sum(1 for _ in scan_file(written, backend)),
+            lambda written=written: sum(1 for _ in scan_file(written)),
         )
+    _codec.BACKEND = BACKEND
     rate("load typed records", EVENTS, lambda: [*map(EVENT_TYPES.load, events)])
     rate("rebuild a session", EVENTS, lambda: session_of(open_trace(path)), 1)
     latency(folder, events, "none")

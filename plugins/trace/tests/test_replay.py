@@ -182,7 +182,7 @@ def test_a_run_that_goes_on_in_another_process_continues_its_trace(tmp_path: Pat
     run = first.open_run(prompt(JsonlTrace(str(tmp_path))), run_id="run-1")
     for number in range(3):
         step(run, number, clock, fails=True)
-    run.stop_recording()  # the process ends here
+    run._stop_recording()  # the process ends here
     clock.advance(60)
     second = Session.restore(first.snapshot(), clock=clock)
     run = second.open_run(prompt(JsonlTrace(str(tmp_path))), run_id="run-1")

@@ -31,7 +31,7 @@ from trimtab_trace import (
     redactor,
     traces_in,
 )
-from trimtab_trace._codec import STANDARD
+from trimtab_trace._codec import BACKEND, STANDARD
 
 from .making import records, write
 
@@ -251,17 +251,21 @@ def test_an_unknown_durability_names_the_known_ones(tmp_path: Path) -> None:
         JsonlStore(tmp_path / "run.jsonl", durability="sometimes")
 
 
-def test_both_json_libraries_write_what_the_other_reads(tmp_path: Path) -> None:
+def test_both_json_libraries_write_what_the_other_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     value = {"a": 2**70, "b": "lone \ud800", "c": [1.5, float("inf")], "é": "日本"}
-    for backend in (STANDARD, None):
-        path = tmp_path / f"{backend is None}.jsonl"
-        store = JsonlStore(path) if backend is None else JsonlStore(path, backend=backend)
-        writer = TraceWriter(store)
+    for backend in (BACKEND, STANDARD):
+        monkeypatch.setattr("trimtab_trace._codec.BACKEND", backend)
+        writer = TraceWriter(JsonlStore(tmp_path / f"{backend.name}.jsonl"))
         writer.write("Note", {"value": value})
         writer.close()
-    one, two = (next(iter(open_trace(path))) for path in sorted(tmp_path.iterdir()))
-    assert one.payload == two.payload
-    assert decode_value(one.payload["value"])["a"] == 2**70
+    paths = sorted(tmp_path.iterdir())
+    for backend in (BACKEND, STANDARD):
+        monkeypatch.setattr("trimtab_trace._codec.BACKEND", backend)
+        one, two = (next(iter(open_trace(path))) for path in paths)
+        assert one.payload == two.payload
+        assert decode_value(one.payload["value"])["a"] == 2**70
 
 
 def test_an_unknown_event_is_written_back_unchanged(tmp_path: Path) -> None:

@@ -84,22 +84,11 @@ except ImportError:
     BACKEND = STANDARD
 
 
-def encode_line(event: TraceEvent, backend: Backend = BACKEND) -> bytes:
+def encode_line(event: TraceEvent) -> bytes:
     """Return `event` as one line, with its checksum and the line break."""
-    body = {
-        "v": event.v,
-        "run_id": event.run_id,
-        "epoch": event.epoch,
-        "seq": event.seq,
-        "event_id": event.event_id,
-        "event_type": event.event_type,
-        "timestamp": event.timestamp.isoformat(),
-        "actor": event.actor,
-        "references": references_json(event.references),
-        "payload": event.payload,
-    }
+    body = {"v": event.v, **as_json(event)}
     try:
-        text = backend.dumps(body)
+        text = BACKEND.dumps(body)
     except (TypeError, ValueError, RecursionError) as error:
         raise EventInvalid(
             f"the payload of a {event.event_type} event is not JSON: {error}"
@@ -113,19 +102,34 @@ def encode_line(event: TraceEvent, backend: Backend = BACKEND) -> bytes:
     return b'%b%b%08x"}\n' % (kept, _CHECK, crc32(kept))
 
 
+def as_json(event: TraceEvent) -> dict[str, Any]:
+    """Return a whole event, but for the version of its format."""
+    return {
+        "run_id": event.run_id,
+        "epoch": event.epoch,
+        "seq": event.seq,
+        "event_id": event.event_id,
+        "event_type": event.event_type,
+        "timestamp": event.timestamp.isoformat(),
+        "actor": event.actor,
+        "references": references_json(event.references),
+        "payload": event.payload,
+    }
+
+
 @lru_cache(maxsize=1024)
 def references_json(references: References) -> dict[str, str]:
     found = {name: getattr(references, name) for name in _REFERENCES}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def decode_line(line: bytes, backend: Backend = BACKEND) -> TraceEvent:
+def decode_line(line: bytes) -> TraceEvent:
     """Return the event in `line`, given without its line break."""
     kept = line[:-_TAIL]
     if b'%b%08x"}' % (_CHECK, crc32(kept)) != line[-_TAIL:]:
         raise BadLine(_why(line))
     try:
-        body = backend.loads(line)
+        body = BACKEND.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadLine(f"no JSON: {error}") from None
     return event_of(body)
@@ -176,47 +180,44 @@ def _why(line: bytes) -> str:
 _BUFFER = 1 << 18
 
 
-def scan_file(path: Path, backend: Backend = BACKEND) -> Iterator[TraceEvent | Damage]:
+def scan_file(path: Path) -> Iterator[TraceEvent | Damage]:
     """Yield the events of a file in order, and what is damaged where it stands.
 
     An unterminated last line is an event where its checksum matches, else it is left out: its
     write was never acknowledged.
     """
-    with _opened(path) as file:
-        yield from scan_stream(file, backend)
-
-
-def scan_stream(file: IO[bytes], backend: Backend = BACKEND) -> Iterator[TraceEvent | Damage]:
-    """As `scan_file`, of an open file."""
-    return _in_order(_lines(file, backend))
-
-
-def _opened(path: Path) -> IO[bytes]:
     try:
-        return path.open("rb", buffering=_BUFFER)
+        file = path.open("rb", buffering=_BUFFER)
     except OSError as error:
         what = "no such file" if error.errno == errno.ENOENT else error.strerror
         raise TraceError(f"can't read the trace {path}: {what}") from None
+    with file:
+        yield from scan_stream(file)
 
 
-def _lines(file: IO[bytes], backend: Backend) -> Iterator[TraceEvent | Damage]:
+def scan_stream(file: IO[bytes]) -> Iterator[TraceEvent | Damage]:
+    """As `scan_file`, of an open file."""
+    return _in_order(_lines(file))
+
+
+def _lines(file: IO[bytes]) -> Iterator[TraceEvent | Damage]:
     offset = 0
     for number, line in enumerate(file, 1):
         whole = line.endswith(b"\n")
         try:
-            yield decode_line(line[:-1] if whole else line, backend)
+            yield decode_line(line[:-1] if whole else line)
         except BadLine as error:
             if whole:
                 yield Damage(f"line {number} (byte {offset:,})", str(error))
             else:
-                yield from _tail(line, f"line {number} (byte {offset:,})", backend)
+                yield from _tail(line, f"line {number} (byte {offset:,})")
         offset += len(line)
 
 
-def _tail(line: bytes, where: str, backend: Backend) -> Iterator[TraceEvent | Damage]:
+def _tail(line: bytes, where: str) -> Iterator[TraceEvent | Damage]:
     """Read a last line without a line break: cut short, or its line break is another byte."""
     try:
-        event = decode_line(line[:-1], backend)
+        event = decode_line(line[:-1])
     except BadLine:
         return
     yield Damage(where, "the line break is damaged")
@@ -271,19 +272,16 @@ class Durability(StrEnum):
             raise TraceError(f"no durability {value!r}; use one of: {known}") from None
 
 
+_INTERVAL = 0.05
+"""Seconds between two syncs in the mode `INTERVAL`."""
+
+
 class SyncPolicy:
     """Decides, event by event, whether to sync."""
 
-    def __init__(
-        self,
-        durability: Durability,
-        interval: float = 0.05,
-        monotonic: Callable[[], float] = SYSTEM_CLOCK.monotonic,
-    ) -> None:
+    def __init__(self, durability: Durability) -> None:
         self.durability = durability
-        self._interval = interval
-        self._monotonic = monotonic
-        self._last = monotonic()
+        self._last = SYSTEM_CLOCK.monotonic()
 
     def due(self, event_type: str, *, durable: bool) -> bool:
         """Return whether to sync after an event of this type; `durable` asks for it."""
@@ -291,11 +289,8 @@ class SyncPolicy:
             return True
         if self.durability is Durability.BARRIER:
             return event_type in BARRIERS
-        return self.durability is Durability.INTERVAL and self._elapsed()
-
-    def _elapsed(self) -> bool:
-        now = self._monotonic()
-        if now - self._last < self._interval:
+        now = SYSTEM_CLOCK.monotonic()
+        if self.durability is not Durability.INTERVAL or now - self._last < _INTERVAL:
             return False
         self._last = now
         return True

@@ -12,7 +12,7 @@ from typing import Any
 
 from trimtab.inspection import others_to_stderr, say, writing
 from trimtab.text import plural, sanitize
-from trimtab_trace._codec import references_json
+from trimtab_trace._codec import as_json
 from trimtab_trace._envelope import TraceError, TraceEvent
 from trimtab_trace._page import summary
 from trimtab_trace._store import Trace, open_trace
@@ -148,21 +148,6 @@ def _unmatched(path: Path, wanted: Iterable[str], held: set[str]) -> int:
             _complain(path, text)
             status = status or int(EVENT_TYPES.named(name) is None)
     return status
-
-
-def as_json(event: TraceEvent) -> dict[str, Any]:
-    """Return a whole event as JSON shows it."""
-    return {
-        "seq": event.seq,
-        "epoch": event.epoch,
-        "run_id": event.run_id,
-        "event_id": event.event_id,
-        "event_type": event.event_type,
-        "timestamp": event.timestamp.isoformat(),
-        "actor": event.actor,
-        "references": references_json(event.references),
-        "payload": event.payload,
-    }
 
 
 def _line(event: TraceEvent, start: float) -> str:

@@ -11,8 +11,6 @@ from threading import Lock
 import attrs
 
 from trimtab_trace._codec import (
-    BACKEND,
-    Backend,
     BadLine,
     Durability,
     SyncPolicy,
@@ -55,8 +53,6 @@ class SqliteStore:
         path: the database; made with its folder where it is missing.
         name: of the trace in it, e.g. the run's identifier.
         durability: when to sync, a name of `Durability`.
-        interval: seconds between syncs in the mode ``"interval"``.
-        backend: the JSON library.
 
     Raises:
         TraceError: the database can't be made or written, or is of another kind.
@@ -64,19 +60,10 @@ class SqliteStore:
 
     repaired = 0
 
-    def __init__(
-        self,
-        path: Path | str,
-        name: str = "run",
-        *,
-        durability: str = "barrier",
-        interval: float = 0.05,
-        backend: Backend = BACKEND,
-    ) -> None:
+    def __init__(self, path: Path | str, name: str = "run", *, durability: str = "barrier") -> None:
         self.path = Path(path)
         self.name = name
-        self._policy = SyncPolicy(Durability.of(durability), interval)
-        self._backend = backend
+        self._policy = SyncPolicy(Durability.of(durability))
         self._lock = Lock()
         self._database: sqlite3.Connection | None = _connect(self.path)
         self._full = False
@@ -94,7 +81,7 @@ class SqliteStore:
             if self._database is None:
                 raise TraceWriteError(f"the trace {self.path} is closed; open it again to append")
             event = attrs.evolve(event, seq=self.next_seq, epoch=self.epoch)
-            body = encode_line(event, self._backend)
+            body = encode_line(event)
             self._insert(self._database, event, body, durable=durable)
             self.next_seq += 1
         return event
@@ -111,7 +98,7 @@ class SqliteStore:
             rows = self._database.execute(_EARLIER, (self.name, self.epoch, encoded(event_id)))
             for (body,) in rows:
                 try:
-                    event = decode_line(body, self._backend)
+                    event = decode_line(body)
                 except BadLine:
                     continue
                 if event.event_id == event_id:
@@ -203,9 +190,7 @@ def _reader(path: Path) -> sqlite3.Connection:
         raise TraceError(f"can't read traces from {path}: {error}") from None
 
 
-def scan_database(
-    path: Path, name: str | None = None, backend: Backend = BACKEND
-) -> Iterator[TraceEvent | Damage]:
+def scan_database(path: Path, name: str | None = None) -> Iterator[TraceEvent | Damage]:
     """Yield the events of one trace in order, and what is damaged where it stands.
 
     Raises:
@@ -219,36 +204,30 @@ def scan_database(
         wanted = f"no trace {name!r}" if name else f"{len(known):,} traces"
         raise TraceError(f"{path} holds {wanted}; name one of: {listed or 'none'}")
     with closing(_reader(path)) as database:
-        yield from _rows(database, str(name), backend)
+        yield from _rows(database, str(name))
 
 
-def _rows(
-    database: sqlite3.Connection, name: str, backend: Backend
-) -> Iterator[TraceEvent | Damage]:
+def _rows(database: sqlite3.Connection, name: str) -> Iterator[TraceEvent | Damage]:
     expected = 0
     try:
-        yield from _integrity(database)
+        for (what,) in database.execute("pragma quick_check(1)"):
+            if what != "ok":
+                yield Damage("the database", str(what))
         select = "select id, seq, body from event where trace = ? order by seq"
         for row, seq, body in database.execute(select, (name,)):
             if seq != expected:
                 yield gap(expected, seq)
             expected = seq + 1
-            yield _event(row, seq, body, backend)
+            yield _event(row, seq, body)
     except sqlite3.Error as error:
         yield Damage("the database", str(error), expected)
 
 
-def _integrity(database: sqlite3.Connection) -> Iterator[Damage]:
-    for (what,) in database.execute("pragma quick_check(1)"):
-        if what != "ok":
-            yield Damage("the database", str(what))
-
-
-def _event(row: int, seq: int, body: object, backend: Backend) -> TraceEvent | Damage:
+def _event(row: int, seq: int, body: object) -> TraceEvent | Damage:
     try:
         if not isinstance(body, bytes):
             raise BadLine("no bytes")
-        event = decode_line(body, backend)
+        event = decode_line(body)
     except BadLine as error:
         return Damage(f"row {row}", str(error), seq)
     if event.seq != seq:

@@ -12,18 +12,18 @@ from typing import Protocol
 import attrs
 
 from trimtab_trace._codec import (
-    BACKEND,
-    Backend,
     BadLine,
     Durability,
     SyncPolicy,
     decode_line,
     encode_line,
+    scan_file,
 )
 from trimtab_trace._envelope import (
     Damage,
     EventIds,
     TraceBusy,
+    TraceDamaged,
     TraceError,
     TraceEvent,
     TraceWriteError,
@@ -104,8 +104,6 @@ class Trace:
             TraceDamaged: the trace is damaged and `strict` is set.
             TraceError: the file can't be read, or is not a trace.
         """
-        from trimtab_trace._envelope import TraceDamaged
-
         self.damages = []
         for item in self.scan():
             if isinstance(item, TraceEvent):
@@ -121,10 +119,7 @@ class Trace:
     @property
     def reopened(self) -> bool:
         """Whether a second writer has added to it; True where that is not known."""
-        if is_database(self.path):
-            return True
-
-        return last_epoch(self.path) != 0
+        return is_database(self.path) or last_epoch(self.path) != 0
 
     def scan(self) -> Iterator[TraceEvent | Damage]:
         """Yield events and damage in the order in which they stand."""
@@ -132,8 +127,6 @@ class Trace:
             from trimtab_trace._sqlite import scan_database
 
             return scan_database(self.path, self.name)
-        from trimtab_trace._codec import scan_file
-
         return scan_file(self.path)
 
 
@@ -177,31 +170,21 @@ class JsonlStore:
     Args:
         path: the file; its folder is made where it is missing.
         durability: when to sync, a name of `Durability`.
-        interval: seconds between syncs in the mode ``"interval"``.
-        backend: the JSON library.
 
     Raises:
         TraceBusy: another writer holds the file.
         TraceError: the file or its folder can't be made or written.
     """
 
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        durability: str = "barrier",
-        interval: float = 0.05,
-        backend: Backend = BACKEND,
-    ) -> None:
+    def __init__(self, path: Path | str, *, durability: str = "barrier") -> None:
         self.path = Path(path)
-        self._policy = SyncPolicy(Durability.of(durability), interval)
-        self._backend = backend
+        self._policy = SyncPolicy(Durability.of(durability))
         self._lock = Lock()
         self._file = _open(self.path)
         self._process = os.getpid()
         try:
             hold(self._file, self.path)
-            end = _repair(self._file, backend)
+            end = _repair(self._file)
         except BaseException:
             os.close(self._file)
             raise
@@ -215,7 +198,7 @@ class JsonlStore:
         with self._lock:
             if event.seq != self.next_seq or event.epoch != self.epoch:
                 event = attrs.evolve(event, seq=self.next_seq, epoch=self.epoch)
-            line = encode_line(event, self._backend)
+            line = encode_line(event)
             self._write(line)
             self._size += len(line)
             self.next_seq += 1
@@ -234,8 +217,6 @@ class JsonlStore:
                 self._earlier = EventIds.of(self.path)
             if event_id not in self._earlier:
                 return None
-        from trimtab_trace._codec import scan_file
-
         found = (item for item in scan_file(self.path) if isinstance(item, TraceEvent))
         return next((event for event in found if event.event_id == event_id), None)
 
@@ -371,28 +352,28 @@ def hold(file: int, path: Path) -> None:
         return  # a file system without locks
 
 
-def _repair(file: int, backend: Backend) -> tuple[int, int, int, int]:
+def _repair(file: int) -> tuple[int, int, int, int]:
     """Return next seq, epoch, size and removed bytes, after the last line is put right."""
     size = os.fstat(file).st_size
     start = _line_start(file, size)
     tail = read_at(file, size - start, start)
     removed = 0
-    if tail and _intact(tail, backend):
+    if tail and _intact(tail):
         os.write(file, b"\n")
         size += 1
-    elif tail and _intact(tail[:-1], backend):  # the line break was changed to another byte
+    elif tail and _intact(tail[:-1]):  # the line break was changed to another byte
         os.ftruncate(file, size - 1)
         os.write(file, b"\n")
     elif tail:
         os.ftruncate(file, start)
         size, removed = start, len(tail)
-    seq, epoch = _last(file, size, backend)
+    seq, epoch = _last(file, size)
     return seq, epoch, size, removed
 
 
-def _intact(line: bytes, backend: Backend) -> bool:
+def _intact(line: bytes) -> bool:
     try:
-        decode_line(line, backend)
+        decode_line(line)
     except BadLine:
         return False
     return True
@@ -409,13 +390,13 @@ def _line_start(file: int, end: int) -> int:
     return 0
 
 
-def _last(file: int, size: int, backend: Backend) -> tuple[int, int]:
+def _last(file: int, size: int) -> tuple[int, int]:
     """Return the next seq and epoch by the last intact line; damaged ones behind it count."""
     damaged, end = 0, size
     while end > 0:
         start = _line_start(file, end - 1)
         try:
-            event = decode_line(read_at(file, end - 1 - start, start), backend)
+            event = decode_line(read_at(file, end - 1 - start, start))
         except BadLine:
             damaged, end = damaged + 1, start
             continue
@@ -428,7 +409,7 @@ def last_epoch(path: Path) -> int:
     with path.open("rb") as file:
         number = file.fileno()
         size = _line_start(number, os.fstat(number).st_size)
-        return _last(number, size, BACKEND)[1] - 1
+        return _last(number, size)[1] - 1
 
 
 def torn_bytes(path: Path) -> int:
@@ -437,5 +418,5 @@ def torn_bytes(path: Path) -> int:
         size = os.fstat(file.fileno()).st_size
         start = _line_start(file.fileno(), size)
         tail = read_at(file.fileno(), size - start, start)
-    whole = not tail or _intact(tail, BACKEND) or _intact(tail[:-1], BACKEND)
+    whole = not tail or _intact(tail) or _intact(tail[:-1])
     return 0 if whole else len(tail)
