@@ -107,3 +107,14 @@ def test_a_code_of_failure_beside_a_message_of_any_language_is_a_failure(said: s
     records = Player().play(calls).run.trajectory.follow(Calls).recent(2)
 
     assert [record.failed for record in records] == [True, False]
+
+
+def test_an_error_whose_fields_are_named_in_any_language_is_one_failure() -> None:
+    gates = ("old pier", "old_pier")
+    answers = [{"error": {"codigo": "V-4", "texto": f"Válvula «{gate}»"}} for gate in gates]
+    calls = [
+        Call("open", {"gate": gate}, answer) for gate, answer in zip(gates, answers, strict=True)
+    ]
+    one, other = Player().play(calls).run.trajectory.follow(Calls).recent(2)
+
+    assert one.failed and one.signature == other.signature != ""

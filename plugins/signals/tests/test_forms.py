@@ -112,8 +112,6 @@ def test_a_decision_is_asked_for_where_only_a_person_can_choose(answer):
 @pytest.mark.parametrize(
     ("given", "answer", "call"),
     [
-        ("book(cursor='')", '{"rader": [1], "nästaCursor": "c_8"}', "with cursor='c_8'"),
-        ("book(page=1)", '{"seite": 1, "seiten": 4}', "with page=2"),
         ("book(page='1')", "rader: a, b\nSida 1 av 4", "with page='2'"),
         ("book(page=1)", 'rows\n<https://x/y?page=2&n=5>; rel="next"', "with page=2"),
         ("book(offset=0)", "0–49 av 163", "with offset=50"),
@@ -148,11 +146,14 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
 @pytest.mark.parametrize(
     ("given", "answer", "text"),
     [
-        ("book(land='Polska',city='Lodz')", "Dozwolone: PL, DE, CZ", "with one of PL, DE or CZ"),
         ("book(qty=30,article='A')", '{"path":"qty","multiple_of":12}', "with qty=12"),
         ("book(a='x')", "Zasób zablokowany do 14:05", "says to come back"),
         ("book(a='x')", "prêt dans 3 minutes", "wait 180 seconds"),
         ("book(name='Anna Maier')", "1041 Anna Maier, 2077 Anna Maier", "decision of your user"),
+        ("book(hut='Ida')", "Ida: kaksi avainta, B-7 ja B-12", "decision of your user"),
+        ("book(hut='Ida')", "Ida: avain B-7 on C-12", ""),
+        ("book(a='2026-06-01',b='2026-09-30')", "max. 14 dagen", "with b='2026-06-14'"),
+        ("book(a='2026-06-01',b='2026-09-30')", "nessun rapporto di meno di 14 giorni", ""),
         ("book(colour='red')", "no colour here; did you mean 'color'?", "with color='red' instead"),
         ("edit(old='a',new='')", "Timeout waiting for: prepare", ""),
         ("book(a='x')", "obligatoriskt fält saknas: mare", "Add mare to the arguments"),
@@ -238,10 +239,6 @@ def test_short_refusals_in_more_forms(given, answer, text):
 @pytest.mark.parametrize(
     ("given", "answer", "call"),
     [
-        ("book(page=1)", '{"meta": {"current_page": 1, "last_page": 5}}', "with page=2"),
-        ("book(page=5)", '{"meta": {"current_page": 5, "last_page": 5}}', None),
-        ("book(offset=0,limit=50)", '{"rows": ["a"], "gesamt": 163}', "with offset=50"),
-        ("book(offset=150,limit=50)", '{"rows": ["a"], "gesamt": 163}', None),
         ("book(page=2)", '{"rows": ["a"], "has_more": true}', "with page=3"),
         ("book(start=1)", '{"範囲": "1-50", "総件数": 73}', "with start=51"),
         ("book(start=51)", '{"範囲": "51-73", "総件数": 73}', None),
@@ -249,7 +246,6 @@ def test_short_refusals_in_more_forms(given, answer, text):
         ("book(folder='in')", '{"rows":["a"],"nextPageToken":"Q2Zx"}', "for the next part"),
         ("book(page=1)", "Sivu 1/7: Aalto, Aho", "with page=2"),
         ("book(start=1)", "1..40 → 41 (z 95)", "with start=41"),
-        ("book(chapter=1)", "Chapter 1 of 14: It was", "with chapter=2"),
         ("book(path='a')", "Lines 1-200 of 612\nUse offset=201 to go on.", "with offset='201'"),
         ("book(garden='G')", '{"next":{"href":"/plants?garden=G&page=2"}}', "with page='2'"),
         ("book(path='a')", "(Shown: a part. Use offset=101 to continue.)", "with offset='101'"),

@@ -1,13 +1,14 @@
 """Which tools are proposed to an agent that is stuck, and in what order."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import Host, Outcome, Prompt, Session
 from trimtab_signals import Calls, ToolProfiles, WayOut, agents
-from trimtab_signals._untried import helpers, ranked
+from trimtab_signals._untried import _taken, helpers, ranked, untried_tools
 
 FILES = (
     "read_file read_multiple_files write_file edit_file create_directory list_directory "
@@ -107,6 +108,55 @@ def test_a_tool_that_the_answer_names_comes_first():
     assert untried(FILES, "write_file", {"path": "a"}, answer)[0] == "move_file"
 
 
+@pytest.mark.parametrize(
+    ("tools", "tool", "params", "answer", "first"),
+    [
+        # what an answer says has to be done first, if only its description says who does it
+        (
+            {"blame": "Show who changed it.", "sync_up": "Fetch what others did to a plan."},
+            "publish",
+            {"plan": "p"},
+            "refused (fetch first)",
+            "sync_up",
+        ),
+        # a thing that the answer speaks of is identified before others are listed
+        (
+            {"list_plans": "List the plans.", "identify_blade": "Turn it, and read its number."},
+            "start_saw",
+            {"plan": 4},
+            "Sägeblatt unbekannt: blade",
+            "identify_blade",
+        ),
+        # of equals the one whose description shares most with the call
+        (
+            {"get_hall": "Show a hall.", "list_open_lanes": "List the lanes of a hall."},
+            "book_lane",
+            {"hall": "h"},
+            "täynnä",
+            "list_open_lanes",
+        ),
+    ],
+)
+def test_what_a_tool_says_of_itself_decides_between_looks(tools, tool, params, answer, first):
+    told = {**tools, tool: "Book a lane of a pool in a hall."}
+    assert untried([*told], tool, params, answer, told)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("description", "arguments"),
+    [
+        ("List the hours of a month.", "(month='2026-02')"),
+        ("Count the rows of an open sheet, and its months.", "(sheet=4)"),
+        ("List months and sheets.", ""),
+        ("Show a note.", ""),  # a text that was written
+    ],
+)
+def test_a_look_is_shown_with_the_arguments_that_it_takes_too(description, arguments):
+    params = {"month": "2026-02", "sheet": 4, "note": "all of it was written anew " * 3}
+    (call,) = recent(("export", params, "no", True))
+    assert _taken(description, call) == arguments
+
+
 def test_tools_that_explain_come_before_those_that_look_alike():
     tools = ("explain_query", "list_users", "describe_table", "run_query", "finish")
     found = untried(tools, "run_query", {"sql": "select 1"}, "no such column: city")
@@ -153,6 +203,15 @@ def test_words_of_a_server_that_most_names_have_count_for_nothing():
 def test_no_more_than_two_and_none_where_tools_are_unknown():
     assert len(untried(FORGE, "merge_pull_request", {}, "not mergeable")) == 2
     assert ranked(None, ("a",), ToolProfiles()) == ()
+
+
+def test_one_is_named():
+    run = Session().open_run(Prompt("a", "b", []))
+    told = {"get_merge": "Show a merge.", "list_merges": "List the merges."}
+    knows = SimpleNamespace(
+        trajectory=run.trajectory, tools={*told, "merge"}, tool_descriptions=told
+    )
+    assert untried_tools(knows, ("merge",)) == ("list_merges",)
 
 
 def test_tools_that_someone_else_called_are_not_proposed():

@@ -86,7 +86,7 @@ def _look(failure: Failure, rest: Rest) -> str:
         return _use(rest.tool)
     if failure.name == VARIOUS or not rest.untried:
         return _READ_IT  # many ways to fail have no one tool as their way out
-    names = " or ".join(tool_name(name) for name in rest.untried)
+    names = " or ".join(rest.untried)
     return f"Find the cause first: call {names}."
 
 
@@ -148,7 +148,7 @@ def _filled(template: str, failure: Failure, level: int, rest: Rest, longest: in
         said=said,
         evidence=said,
         call=shorten(failure.call, _LONGEST_CALL),
-        untried=", ".join(tool_name(name) for name in rest.untried),
+        untried=", ".join(rest.untried),
         tools=shorten(", ".join(failure.tools), 80),
     )
     return " ".join(text.split())
@@ -178,7 +178,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
             on what was seen), ``{stop}`` (the prohibition), ``{look}`` (what to do), ``{call}``
             (the last that failed), ``{times}``, ``{evidence}`` (what it said), ``{untried}``
-            (tools of the agent that did not report it, at most two), ``{tools}``, ``{turn}``;
+            (a tool of the agent that did not report it), ``{tools}``, ``{turn}``;
             ``{said}`` is the same as ``{evidence}``.
         wording: ``"seed"`` for the specification's sentences, word for word, at every level.
 

@@ -233,7 +233,7 @@ def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOu
 
 
 def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
-    names = " or ".join(tool_name(name) for name in rest.untried)
+    names = " or ".join(rest.untried)
     asked = rest.asked
     follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names, rest.helpers)
     in_doubt = follow == _IN_DOUBT
@@ -283,8 +283,8 @@ class DoomLoopDetector(Following[LoopProjection]):
         max_repetitions: how many times a sequence must occur.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
             on what was seen), ``{stop}`` (the prohibition), ``{next}`` (what to do), ``{call}``,
-            ``{times}``, ``{evidence}`` (the answer), ``{untried}`` (tools of the agent that are
-            not in the loop, at most two), ``{tool}``, ``{length}``, ``{turn}``.
+            ``{times}``, ``{evidence}`` (the answer), ``{untried}`` (a tool of the agent that is
+            not in the loop), ``{tool}``, ``{length}``, ``{turn}``.
         wording: ``"seed"`` for the specification's sentence, word for word, at every level.
 
     Raises:

@@ -22,7 +22,7 @@ _LONGEST_VALUE = 24
 _MOST_WORDS = 2
 """Of one of several values; more of them are a sentence."""
 
-_GIVEN = LazyPattern(r"[(,](\w{1,40})=('[^']{0,400}'|[\w.+-]{0,80})(?=[,)])")
+GIVEN = LazyPattern(r"[(,](\w{1,40})=('[^']{0,400}'|[\w.+-]{0,80})(?=[,)])")
 _MISSING = LazyPattern(
     r"(?i)\b(?:missing|required|lacks?|fehlt|fehlend\w*|falta|manquant|requis)\b[^\n]{0,40}?"
     r"(?:[:\uff1a]\s?|\b(?:argument|field|parameter|property)s? )"
@@ -89,7 +89,7 @@ class Change:
 
 def arguments_in(given: str) -> Mapping[str, str]:
     """Return the arguments of a call as `describe_call` names it, those that are whole."""
-    return {found[1]: found[2].strip("'") for found in _GIVEN.finditer(given)}
+    return {found[1]: found[2].strip("'") for found in GIVEN.finditer(given)}
 
 
 def shown(change: Change | None, given: str) -> Change | None:

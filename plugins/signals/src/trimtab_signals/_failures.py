@@ -39,6 +39,8 @@ _EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_stat
 _SUCCESS_FIELDS = ("success", "ok", "succeeded")
 _ERROR_FIELDS = ("is_error", "isError", "iserror")
 _MESSAGE_FIELDS = ("message", "detail", "msg", "title", "reason", "description", "error")
+_MUTE = "error"
+"""Stands for an object of an error none of whose fields is known."""
 _CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "errorCode")
 _HTTP_ERROR = 400
 """The first status of HTTP that is an error (RFC 9110)."""
@@ -110,7 +112,7 @@ def _error_of(result: Mapping[str, Any]) -> str:
     if isinstance(error, str):
         return error
     if isinstance(error, Mapping):
-        return _message(error) or ("error" if error else "")
+        return _message(error) or (_MUTE if error else "")
     errors = result.get("errors")
     if isinstance(errors, list) and errors and isinstance(errors[0], Mapping):
         return _message(errors[0])
@@ -213,7 +215,7 @@ def failure_text(said: str, holders: Sequence[Mapping[str, Any]]) -> str:
     """Return what a failed call said: a field of its own that complains, else the whole."""
     for holder in reversed(holders):
         complaint = _error_of(holder)
-        if complaint:
+        if complaint and complaint != _MUTE:  # what it says may stand in a field of any language
             return complaint
     for name in ("stderr", "message", "detail", "msg", "output", "text"):
         for holder in holders[-1:]:

@@ -78,10 +78,14 @@ _WORDED = LazyPattern(r"[^\W\d_]{2}")
 _MOST_VALUES = 8
 """More do not fit into a text beside the rest."""
 _FILE = LazyPattern(r"\w\.[a-z]{1,4}\Z")
-_CODE = LazyPattern(r"[\w-]{0,11}[A-Z0-9_][\w-]{0,11}")
 _DAY = LazyPattern(
     r"(?<![\w-])(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})(?![\w-])"
 )
+_YOUNGER = LazyPattern(
+    r"(?i)\b(?:less|younger|newer|moins|weniger|jünger|menos|meno|minder|mindre|mniej|менее|молодше)"
+    r" (?:than |de |als |di |dan |än |niż )?\d"
+)
+"""What has to be there that is no older than so many days: no bound of a stretch."""
 _SAMPLE = LazyPattern(
     r"(?<![\w-])(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
 )
@@ -175,7 +179,7 @@ def _days(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the last day of a stretch, if an answer says how many days it may have."""
     days = {key: date(*found) for key, value in arguments.items() if (found := read_date(value))}
     told = [number for number in _numbers(text) if number not in _STATUSES]
-    if len(days) != 2 or len(told) != 1 or not 1 < told[0] < 400:
+    if len(days) != 2 or len(told) != 1 or not 1 < told[0] < 400 or _YOUNGER.search(text):
         return None
     first, last = sorted(days, key=lambda key: days[key])
     end = days[first] + timedelta(told[0] - 1)
@@ -276,7 +280,7 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     """Return the values that stand beside one that was given, or beside its name."""
     worded = [name for name, value in arguments.items() if _WORDED.search(value)]
     for said in _JSON_LIST.finditer(text):
-        of = _kin(said[1], arguments) or key or (worded[0] if len(worded) == 1 else "")
+        of = key or (worded[0] if len(worded) == 1 else "")
         if of and said[2].count('"') != 2:  # one text, with a comma
             found = _chosen(of, list(values_in(said[2])), 2, arguments)
             if found is not None:
@@ -288,8 +292,10 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     if elements and (key or len(worded) == 1):
         return _chosen(key or worded[0], elements, 2, arguments)
     given = arguments.get(key, "")
-    if not key:
-        return _one_of(text, worded, arguments)
+    if not key:  # of an open list of values the one argument in words takes one
+        open_list = _PIPED.search(text) or _BEHIND_COLON.search(text)
+        values = list(values_in(open_list[1])) if open_list else []
+        return _chosen(worded[0], values, 3, arguments) if len(worded) == 1 else None
     if not (stands(key, text) or (len(given) > 1 and stands(given, text))):
         return None
     quoted = [value for value in _QUOTED.findall(text) if value not in (key, given)]
@@ -310,23 +316,6 @@ def _chosen(key: str, values: list[str], least: int, arguments: _Arguments) -> C
     if any(map(_FILE.search, values)):  # parts of a path, or files
         return None
     return choice_of(key, values, arguments)
-
-
-def _one_of(text: str, worded: list[str], arguments: _Arguments) -> Change | None:
-    """Return codes behind a colon: for the one argument in words, if it is open which takes one."""
-    found = _PIPED.search(text) or _BEHIND_COLON.search(text)
-    codes = list(values_in(found[1])) if found is not None else []
-    if len(worded) == 1 and (change := _chosen(worded[0], codes, 3, arguments)):
-        return change
-    if not 3 <= len(codes) <= _MOST_VALUES or not all(map(_CODE.fullmatch, codes)):
-        return None
-    return Change(f"with one of {', '.join(codes[:-1])} or {codes[-1]}")
-
-
-def _kin(name: str, arguments: _Arguments) -> str:
-    """Return the one argument whose name is a part of another name: zone of allowed_zones."""
-    kin = [key for key in arguments if len(key) > 2 and key.lower() in name.lower()]
-    return kin[0] if len(kin) == 1 else ""
 
 
 def _dated(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -438,6 +427,7 @@ _DECIDES = LazyPattern(
 _NAME = LazyPattern(r"[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){1,3}")
 _ASIDE = LazyPattern(r"\A[^\n?]{2,60}\w ?[?\u061f\uff1f] ?[\w(][^\n?]{1,80}\Z")
 """A question with what may be answered: "Size? S / M / L"."""
+_NUMBERED = LazyPattern(r"(?<![\w-])([A-Z]{1,4}-?)(\d{1,6})(?![\w-])")
 _CANDIDATES = LazyPattern(r"\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{")
 _PLACES = frozenset(
     {"after", "continuation", "continue", "cursor", "first", "from", "marker", "next", "offset",
@@ -448,12 +438,10 @@ _STRETCH = LazyPattern(r"(?<![\w.,:/-])(\d{1,7}) ?(?:[-–—~]|\.\.) ?(\d{1,7})
 _PLACE_TOLD = LazyPattern(r"(?<=[ (`])(\w{1,20})=[\"'`]?([\w.:-]{1,60})(?![\w,}])")
 """What a call is told to say in prose or in markup: ``offset=101``, ``<next after="e3"/>``."""
 _LINK = LazyPattern(r"[?&](\w{1,30})=([\w.%~+=-]{1,60})")
-_TOKEN_FIELD = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}"([\w+/=.:-]{3,60})"')
 _PART = LazyPattern(
     r"(?<![\w.,:/-])(\d{1,6})(?: ?[-–—~] ?(\d{1,6}))?"
     r"(?: ?/ ?| ?[^\W\d]{1,4} ?)(\d{1,7})(?![\w./-]|:\d)"
 )
-_COUNT_FIELD = LazyPattern(r'(?<!\w)([^\W\d]\w{2,30})"?\s{0,3}[:=]\s{0,3}(\d{1,7})(?![\d.])')
 
 
 def wait_by_form(text: str) -> tuple[str, float | None] | None:
@@ -501,7 +489,8 @@ def decision_by_form(text: str, arguments: _Arguments) -> str:
 
 
 def several_of(text: str, arguments: _Arguments) -> str:
-    """Return what was given and stands before several other words: Anna Bauer and Anna Costa.
+    """Return what was given in words and is several things: Anna Bauer and Anna Costa, or a lamp
+    at a house that has L-401 and L-402.
 
     Args:
         text: the answer.
@@ -510,7 +499,8 @@ def several_of(text: str, arguments: _Arguments) -> str:
     for value in arguments.values():
         if _WORDED.match(value) and len(value) <= _LONGEST_TIME:
             after = re.findall(rf"(?<!\w){re.escape(value)} ([A-Z\d]\w{{1,30}})", text)
-            if len(set(after)) > 1:
+            kinds = [kind for kind, _ in set(_NUMBERED.findall(text.partition(value)[2]))]
+            if len(set(after)) > 1 or any(kinds.count(kind) > 1 for kind in kinds):
                 return value
     return ""
 
@@ -526,10 +516,6 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
     for key, value in _LINK.findall(text):
         if value != arguments.get(key) and _is_place(key):
             return f"{key}={value}", f"with {key}='{value}'"
-    for field, value in _TOKEN_FIELD.findall(text):
-        key = _kin(field, places)
-        if key and field != key and value != places[key] and not field.lower().startswith("prev"):
-            return f'"{field}": "{value}"', f"with {key}='{value}'"
     for told in _PLACE_TOLD.finditer(text):
         if told[1] not in arguments and _is_place(told[1]):
             return told[0], f"with {told[1]}='{told[2]}'"
@@ -542,35 +528,7 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
         found = next((part for part in _PART.finditer(text) if part[1] == value), None)
         if found is not None and int(found[2] or value) < int(found[3]):
             return found[0], f"with {key}='{int(found[2] or value) + 1}'"
-    numbered = {key: int(value) for key, value in arguments.items() if value.isdigit()}
-    made = [_named_part(text, key, at) for key, at in numbered.items()]
-    made += [_counted(text, key, at, arguments) for key, at in numbered.items() if key in places]
-    return next((part for part in made if part is not None), None)
-
-
-def _named_part(text: str, key: str, at: int) -> tuple[str, str] | None:
-    """Return what follows a part that is called as the argument is: chapter 1 of 14."""
-    found = re.search(rf"(?i)\b{key} {at}(?: ?/ ?| \w{{1,4}} )(\d{{1,7}})\b", text)
-    return (found[0], f"with {key}='{at + 1}'") if found and at < int(found[1]) else None
-
-
-def _counted(text: str, key: str, at: int, arguments: _Arguments) -> tuple[str, str] | None:
-    """Return what follows from the numbers of an object: page 1 of 5, or 50 of 163 from 0 on."""
-    fields = [(found, int(found[2])) for found in _COUNT_FIELD.finditer(text)]
-    roots = {key.lower(), *(found[1].lower() for found, number in fields if number == at)}
-    kin = [
-        (number, found)
-        for found, number in fields
-        if any(root in found[1].lower() for root in roots)
-    ]
-    most, said = max(((n, f[0]) for n, f in kin), default=(at, ""))
-    if most > at and any(number == at for number, _ in kin):
-        return said, f"with {key}='{at + 1}'"
-    sizes = [int(v) for k, v in arguments.items() if k != key and v.isdigit()]
-    if len(sizes) != 1:
-        return None
-    said = next((found[0] for found, number in fields if number > at + sizes[0]), "")
-    return (said, f"with {key}='{at + sizes[0]}'") if said else None
+    return None
 
 
 def _is_place(name: str) -> bool:

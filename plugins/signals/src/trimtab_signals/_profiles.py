@@ -11,13 +11,14 @@ from trimtab.text import LazyPattern, quote, sanitize
 
 SIGHTING = frozenset(
     {
-        "audit", "monitor", "preview", "probe", "sample", "scan", "see", "trace", "validate",
-        "verify", "watch", "whoami",
+        "audit", "examine", "monitor", "preview", "probe", "sample", "scan", "see", "trace",
+        "validate", "verify", "watch", "whoami",
     }
 )  # fmt: skip
 FINDING = frozenset(
     {
-        "browse", "find", "glob", "grep", "list", "look", "lookup", "ls", "scan", "search",
+        "browse", "detect", "find", "glob", "grep", "identify", "list", "locate", "look", "lookup",
+        "ls", "scan", "search",
     }
 )  # fmt: skip
 # Things and verbs that tell why something is as it is, or how to do it.
