@@ -99,7 +99,7 @@ NOT_SENT_BACK = frozenset({"annotations", "function_call", "parsed", "tool_calls
 
 
 class Chat:
-    """The Chat Completions API."""
+    """The Chat Completions API; `Responses` has the same methods."""
 
     streaming: ClassVar[Json] = {"stream": True, "stream_options": {"include_usage": True}}
 
@@ -141,24 +141,18 @@ class Chat:
             lambda message, stop_reason, used: read_message(message, stop_reason, read_usage(used))
         )
 
-    def extra_fields(self, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 - the protocol
+    def extra_fields(self, _: Mapping[str, Any]) -> Json:
+        """Return further fields that follow from the options."""
         return {}
 
-    def kept_items(
-        self,
-        items: Sequence[Json],
-        options: Mapping[str, Any],  # noqa: ARG002 - the protocol
-    ) -> tuple[Json, ...]:
+    def kept_items(self, items: Sequence[Json], _: Mapping[str, Any]) -> tuple[Json, ...]:
+        """Return those items of a response that can be sent back."""
         return tuple(items)
 
     def call_items(self, calls: Sequence[ToolCall], text: str) -> tuple[Json, ...]:
+        """Return a response with `calls`, as the conversation holds it."""
         made = [
-            {
-                "id": call.call_id,
-                "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(call.params)},
-            }
-            for call in calls
+            {"id": call.call_id, "type": "function", "function": _written(call)} for call in calls
         ]
         return ({"role": "assistant", "content": text, "tool_calls": made},)
 
@@ -169,12 +163,17 @@ class Chat:
         return append_to(content, text, part="text")
 
     def with_text(self, message: Any, text: str) -> Json | None:
+        """Return a copy of a tool message with `text` after its content; None for others."""
         if not isinstance(message, Mapping) or message.get("role") != "tool":
             return None
         return {**message, "content": self.append(message.get("content"), text)}
 
 
 CHAT = Chat()
+
+
+def _written(call: ToolCall) -> Json:
+    return {"name": call.tool, "arguments": json.dumps(call.params)}
 
 
 def read_message(message: Json, stop_reason: str | None, used: Usage | None) -> ModelResponse:
@@ -296,19 +295,9 @@ class Responses:
         )
 
     def call_items(self, calls: Sequence[ToolCall], text: str) -> tuple[Json, ...]:
-        message = ({"role": "assistant", "content": text},) if text else ()
-        return (
-            *message,
-            *(
-                {
-                    "type": "function_call",
-                    "call_id": call.call_id,
-                    "name": call.tool,
-                    "arguments": json.dumps(call.params),
-                }
-                for call in calls
-            ),
-        )
+        message = [{"role": "assistant", "content": text}] if text else []
+        made = [{"type": "function_call", "call_id": c.call_id, **_written(c)} for c in calls]
+        return (*message, *made)
 
     def tool_message(self, call_id: str, content: Any) -> Json:
         return {"type": "function_call_output", "call_id": call_id, "output": content}
