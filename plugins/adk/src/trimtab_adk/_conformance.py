@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from functools import partial
 from typing import Any
 
 from google.adk.agents import LlmAgent
@@ -14,16 +16,12 @@ from google.adk.models.google_llm import Gemini
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
-from pydantic import BaseModel
+from pydantic import create_model
 
 from trimtab.testing import HostKit, Played, Task
 from trimtab_adk import HOST, TrimtabPlugin
 
-
-class Final(BaseModel):
-    """The structured output."""
-
-    answer: int
+Final = create_model("Final", answer=(int, ...))
 
 
 class _Told(FunctionTool):
@@ -52,8 +50,8 @@ def runner_of(task: Task, plugins: list[Any]) -> InMemoryRunner:
 
 async def play(task: Task) -> Played:
     """Let an agent of the Agent Development Kit do a task."""
-    more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-    plugin = task.once(lambda: TrimtabPlugin(task.prompt, task.session, **more), "plugin")
+    make = partial(TrimtabPlugin, task.prompt, task.session, **task.options)
+    plugin = task.once(make, "plugin")
     runner = task.once(lambda: runner_of(task, [plugin] if task.guided else []))
     names: Any = {"user_id": "user", "session_id": task.conversation}
     sessions = runner.session_service
@@ -69,7 +67,7 @@ async def play(task: Task) -> Played:
             last = "".join(part.text or "" for part in parts or ()) or last
     kept = await sessions.get_session(app_name=runner.app_name, **names)
     history = [] if kept is None else [event.model_dump_json() for event in kept.events]
-    final = Final.model_validate_json(last).answer if task.mode == "structured" else None
+    final = json.loads(last)["answer"] if task.mode == "structured" else None
     return Played(last, history, final)
 
 
@@ -79,4 +77,3 @@ KIT = HostKit(
     play,
     claims="cancel equal errors gate gemini invalid limit parallel resume rich shared stop stream",
 )
-"""What the host of the Agent Development Kit claims."""

@@ -38,8 +38,7 @@ def _agent_framework_agent(task: Task) -> Agent[Any]:
     )
     guided: Any = {}
     if task.guided:
-        more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-        guided["middleware"] = trimtab_middleware(task.prompt, task.session, **more)
+        guided["middleware"] = trimtab_middleware(task.prompt, task.session, **task.options)
     tools = [tool(one, approval_mode="never_require") for one in task.tools]
     return Agent(client, "You are an agent.", tools=tools, **guided)
 
@@ -74,7 +73,6 @@ AGENT_FRAMEWORK_KIT = HostKit(
         "structured"
     ),
 )
-"""What the Agent Framework's host claims."""
 
 
 def _autogen_agent(task: Task) -> Any:
@@ -110,9 +108,8 @@ def _autogen_agent(task: Task) -> Any:
         given["output_content_type"] = create_model("Final", answer=(int, ...))
     if not task.guided:
         return AssistantAgent("agent", client, **given)
-    options = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     return TrimtabAssistantAgent(
-        "agent", client, prompt=task.prompt, session=task.session, options=options, **given
+        "agent", client, prompt=task.prompt, session=task.session, options=task.options, **given
     )
 
 
@@ -138,7 +135,6 @@ AUTOGEN_KIT = HostKit(
     _play_autogen,
     claims="cancel equal errors gate invalid parallel resume rich stop stream structured",
 )
-"""What AutoGen's host claims."""
 
 
 _CREWAI_QUIET = {
@@ -160,8 +156,7 @@ def _crew(task: Task) -> Any:
     url = f"{task.url}/v1"
     llm: Any = LLM("gpt-4o", provider="openai", base_url=url, api_key="x", max_retries=1)
     if task.guided:
-        more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-        llm = guided_llm(llm, task.prompt, task.session, **more)
+        llm = guided_llm(llm, task.prompt, task.session, **task.options)
     tools = [tool(one) for one in task.tools]
     who: Any = {"role": "Worker", "goal": "Work", "backstory": "You work."}
     agent = Agent(**who, llm=llm, tools=tools, cache=False, verbose=False)
@@ -191,7 +186,6 @@ CREWAI_KIT = HostKit(
     _play_crewai,
     claims="equal errors gate invalid parallel rich shared stop structured",
 )
-"""What CrewAI's host claims."""
 
 
 def _dspy_agent(task: Task) -> Any:
@@ -201,8 +195,7 @@ def _dspy_agent(task: Task) -> Any:
 
     if not task.guided:
         return dspy.ReActV2("task -> answer", list(task.tools), 12)
-    options: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-    given: Any = {"prompt": task.prompt, "session": task.session, **options}
+    given: Any = {"prompt": task.prompt, "session": task.session, **task.options}
     return TrimtabReAct("task -> answer", list(task.tools), 12, **given)
 
 
@@ -237,7 +230,6 @@ DSPY_KIT = HostKit(
     claims="equal errors gate invalid parallel resume rich shared stop",
     answers_by="submit",
 )
-"""What DSPy's host claims."""
 
 
 def _haystack_agent(task: Task) -> Any:
@@ -253,8 +245,7 @@ def _haystack_agent(task: Task) -> Any:
     generator: Any = OpenAIChatGenerator(key, "m", api_base_url=url, max_retries=1)
     given: Any = {}
     if task.guided:
-        more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-        generator = TrimtabChatGenerator(generator, task.prompt, task.session, **more)
+        generator = TrimtabChatGenerator(generator, task.prompt, task.session, **task.options)
         given["hooks"] = generator.hooks
     return Agent(
         chat_generator=generator,
@@ -286,7 +277,6 @@ HAYSTACK_KIT = HostKit(
     _play_haystack,
     claims="equal errors gate invalid parallel resume rich shared stop stream",
 )
-"""What Haystack's host claims."""
 
 
 def _llama_index_agent(task: Task) -> Any:
@@ -308,8 +298,9 @@ def _llama_index_agent(task: Task) -> Any:
     }
     if not task.guided:
         return FunctionAgent(**given)
-    options = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-    return TrimtabFunctionAgent(prompt=task.prompt, session=task.session, options=options, **given)
+    return TrimtabFunctionAgent(
+        prompt=task.prompt, session=task.session, options=task.options, **given
+    )
 
 
 async def _play_llama_index(task: Task) -> Played:
@@ -333,7 +324,6 @@ LLAMA_INDEX_KIT = HostKit(
     _play_llama_index,
     claims="equal errors gate invalid parallel resume rich shared stop stream",
 )
-"""What LlamaIndex's host claims."""
 
 
 def _smolagents_tool(function: Callable[..., Any]) -> Any:
@@ -368,9 +358,8 @@ def _smolagents_agent(task: Task) -> Any:
     }
     if not task.guided:
         return ToolCallingAgent(tools, model, **plain)
-    options = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     return TrimtabAgent(
-        tools, model, prompt=task.prompt, session=task.session, options=options, **plain
+        tools, model, prompt=task.prompt, session=task.session, options=task.options, **plain
     )
 
 
@@ -390,4 +379,3 @@ SMOLAGENTS_KIT = HostKit(
     claims="equal errors gate invalid limit parallel resume rich stop stream",
     answers_by="final_answer",
 )
-"""What smolagents' host claims."""

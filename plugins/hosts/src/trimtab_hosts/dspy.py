@@ -74,11 +74,7 @@ class TrimtabReAct(dspy.ReActV2):
             return super().forward(**given)
 
     async def aforward(self, conversation: str | None = None, **given: Any) -> Any:
-        """As `forward`, on an event loop.
-
-        Args:
-            conversation, given: as for `forward`.
-        """
+        """As `forward`, on an event loop."""
         with self._guided(conversation, given):
             return await super().aforward(**given)
 

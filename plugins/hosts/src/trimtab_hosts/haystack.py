@@ -90,11 +90,7 @@ class TrimtabChatGenerator:
     async def run_async(
         self, messages: list[ChatMessage], tools: Any = None, **how: Any
     ) -> dict[str, Any]:
-        """As `run`, on an event loop.
-
-        Args:
-            messages, tools, how: as for the generator that is wrapped.
-        """
+        """As `run`, on an event loop."""
         if not _CONVERSATION.get():
             return dict(await self.chat_generator.run_async(messages, tools=tools, **how))
         sent = self._request(messages, tools)

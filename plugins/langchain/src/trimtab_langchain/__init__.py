@@ -146,11 +146,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`, off the event loop.
-
-        Args:
-            request, handler: as LangChain gives them.
-        """
+        """As `wrap_model_call`, off the event loop."""
         text = await self._aask(request)
         ending = self._ending(request)
         if ending:
@@ -184,11 +180,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """As `wrap_tool_call`.
-
-        Args:
-            request, handler: as LangChain gives them.
-        """
+        """As `wrap_tool_call`."""
         chat = self._chat(request.state)
         if chat is None:
             return await handler(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
@@ -20,7 +21,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, interrupt
-from pydantic import BaseModel
+from pydantic import create_model
 
 from trimtab.testing import HostKit, Played, Task
 from trimtab_langchain import HOST, STEPS_OF_TURN, TrimtabMiddleware
@@ -28,11 +29,7 @@ from trimtab_langchain import HOST, STEPS_OF_TURN, TrimtabMiddleware
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-
-class Final(BaseModel):
-    """The structured output."""
-
-    answer: int
+Final = create_model("Final", answer=(int, ...))
 
 
 class _Errors(AgentMiddleware[Any, Any, Any]):
@@ -105,8 +102,8 @@ def agent_of(task: Task, saver: InMemorySaver) -> Any:
 def _guided(task: Task) -> Sequence[Any]:
     if not task.guided:
         return ()
-    more: dict[str, Any] = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-    return (task.once(lambda: TrimtabMiddleware(task.prompt, task.session, **more), "guided"),)
+    make = partial(TrimtabMiddleware, task.prompt, task.session, **task.options)
+    return (task.once(make, "guided"),)
 
 
 def _around(task: Task) -> Sequence[Any]:
@@ -139,8 +136,7 @@ async def play(task: Task) -> Played:
         again = task.restarted()
         out = await _turn(agent_of(again, saver), Command(resume="yes"), config)
     texts = [message.text for message in out["messages"]]
-    final = out.get("structured_response")
-    return Played(texts[-1], texts, None if final is None else final.answer)
+    return Played(texts[-1], texts, getattr(out.get("structured_response"), "answer", None))
 
 
 async def _turn(agent: Any, given: Any, config: Any, mode: str = "plain") -> Any:
@@ -159,4 +155,3 @@ KIT = HostKit(
         "parallel responses stop resume rich shared stream structured"
     ),
 )
-"""What LangChain's host claims; deepagents' subagents are tested with it too."""

@@ -200,11 +200,7 @@ class TrimtabRunner:
     def run_sync(
         self, agent: Any, input: Any, *, conversation: str | None = None, **options: Any
     ) -> RunResult:
-        """As `run`, where no event loop runs.
-
-        Args:
-            agent, input, conversation, options: as for `run`.
-        """
+        """As `run`, where no event loop runs."""
         return asyncio.run(self.run(agent, input, conversation=conversation, **options))
 
     def run_streamed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from agents import (
@@ -15,16 +16,12 @@ from agents import (
 )
 from agents.run_config import ToolErrorFormatterArgs
 from openai import AsyncOpenAI
-from pydantic import BaseModel
+from pydantic import create_model
 
 from trimtab.testing import HostKit, Played, Task
 from trimtab_openai_agents import HOST, TrimtabRunner
 
-
-class Final(BaseModel):
-    """The structured output."""
-
-    answer: int
+Final = create_model("Final", answer=(int, ...))
 
 
 def agent_of(task: Task) -> Agent[Any]:
@@ -49,10 +46,10 @@ def _told(args: ToolErrorFormatterArgs[Any]) -> str | None:
 async def play(task: Task) -> Played:
     """Let an agent of the SDK do a task."""
     agent = task.once(lambda: agent_of(task))
-    more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     runner: Any = Runner
     if task.guided:
-        runner = task.once(lambda: TrimtabRunner(task.prompt, task.session, **more), "runner")
+        make = partial(TrimtabRunner, task.prompt, task.session, **task.options)
+        runner = task.once(make, "runner")
     kept = SQLiteSession(task.conversation)
     config = RunConfig(
         tracing_disabled=True,
@@ -72,7 +69,7 @@ async def play(task: Task) -> Played:
         result = await runner.run(agent, state, **given)
     history = [str(item) for item in await kept.get_items()]
     output = result.final_output
-    return Played(str(output), history, output.answer if isinstance(output, Final) else None)
+    return Played(str(output), history, getattr(output, "answer", None))
 
 
 async def _turn(runner: Any, agent: Agent[Any], said: str, given: Any, mode: str) -> Any:
@@ -93,4 +90,3 @@ KIT = HostKit(
         "stream structured"
     ),
 )
-"""What the SDK's host claims."""

@@ -8,7 +8,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from openai import AsyncOpenAI
-from pydantic import BaseModel
+from pydantic import create_model
 from pydantic_ai import Agent, ModelRetry, UsageLimits
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -16,11 +16,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from trimtab.testing import HostKit, Played, Task
 from trimtab_pydantic_ai import HOST, Trimtab
 
-
-class Final(BaseModel):
-    """The structured output."""
-
-    answer: int
+Final = create_model("Final", answer=(int, ...))
 
 
 def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,8 +39,7 @@ def agent_of(task: Task) -> Agent[None, Any]:
     client = AsyncOpenAI(base_url=f"{task.url}/v1", api_key="x", max_retries=1)
     kind = OpenAIResponsesModel if task.wire == "responses" else OpenAIChatModel
     model = kind("m", provider=OpenAIProvider(openai_client=client))
-    more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-    guided = [Trimtab(task.prompt, task.session, **more)] if task.guided else []
+    guided = [Trimtab(task.prompt, task.session, **task.options)] if task.guided else []
     output: Any = Final if task.mode == "structured" else str
     return Agent(
         model,
@@ -70,8 +65,8 @@ async def play(task: Task) -> Played:
         else:
             result = await agent.run(said, message_history=history, **given)
     output = result.output
-    final = output.answer if isinstance(output, Final) else None
-    return Played(str(output), [result.all_messages_json().decode()], final)
+    history = [result.all_messages_json().decode()]
+    return Played(str(output), history, getattr(output, "answer", None))
 
 
 async def _streamed(agent: Agent[None, Any], said: str, **given: Any) -> Any:
@@ -93,4 +88,3 @@ KIT = HostKit(
         "stream structured"
     ),
 )
-"""What Pydantic AI's host claims."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import create_model
 from strands import Agent, tool
 from strands.models.openai import OpenAIModel
 
 from trimtab.testing import HostKit, Played, Task
 from trimtab_strands import HOST, TrimtabPlugin
 
-
-class Final(BaseModel):
-    """The structured output."""
-
-    answer: int
+Final = create_model("Final", answer=(int, ...))
 
 
 def agent_of(task: Task, plugins: list[Any]) -> Agent:
@@ -34,11 +31,8 @@ def agent_of(task: Task, plugins: list[Any]) -> Agent:
 
 async def play(task: Task) -> Played:
     """Let an agent of Strands do a task: an agent is one conversation, the plugin serves all."""
-    more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
-    plugins: list[Any] = []
-    if task.guided:
-        plugins = [task.once(lambda: TrimtabPlugin(task.prompt, task.session, **more), "plugin")]
-    agent = agent_of(task, plugins)
+    make = partial(TrimtabPlugin, task.prompt, task.session, **task.options)
+    agent = agent_of(task, [task.once(make, "plugin")] if task.guided else [])
     result: Any = None
     for said in task.user:
         if task.mode == "stream":
@@ -48,7 +42,7 @@ async def play(task: Task) -> Played:
             result = await agent.invoke_async(said)
     output = result.structured_output
     texts = [json.dumps(message, default=str) for message in agent.messages]
-    return Played(str(result), texts, None if output is None else output.answer)
+    return Played(str(result), texts, getattr(output, "answer", None))
 
 
 KIT = HostKit(
@@ -57,4 +51,3 @@ KIT = HostKit(
     play,
     claims="cancel equal errors gate invalid parallel resume rich shared stop stream structured",
 )
-"""What Strands' host claims."""

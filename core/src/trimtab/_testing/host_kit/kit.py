@@ -98,6 +98,11 @@ class Task:
         """Return the tools for a host that takes trimtab's own."""
         return [_as_tool(function) for function in self.tools]
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a host's own class takes as ``**options``, see `trimtab.hosting.Drivers`."""
+        return {"timeout": self.timeout, "deadline": self.deadline, "strict": True}
+
     def restarted(self) -> Task:
         """Return the task as another process goes on with it: nothing made, the session restored.
 
