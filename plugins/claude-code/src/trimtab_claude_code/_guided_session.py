@@ -61,6 +61,7 @@ _WORTH_KEEPING = 0.1
 """By how much the time must have changed to be stored: a server that is killed loses less."""
 
 _CHECKING = frozenset({"Stop", "SubagentStop"})
+"""Events whose checkers are never asked again: they might find another state of the files."""
 
 
 class SessionTime:
@@ -141,7 +142,7 @@ A snapshot takes as long as reading 70 events again, which happens when a server
 SLOW_SECONDS = 0.5
 """What took longer is not done again when the journal is read: a snapshot takes its place."""
 
-_DECISIONS: tuple[type[Event], ...] = (
+DECISIONS: tuple[type[Event], ...] = (
     GuidanceDelivered,
     GuidanceSuppressed,
     Feedback,
@@ -156,14 +157,12 @@ _REDUCERS = {
     ToolInvoked: keep_last(KEPT_CALLS),
     **dict.fromkeys((ToolStarted, ModelResponded, RunOpened, RunClosed), keep_last(1)),
     **dict.fromkeys(
-        (UserMessage, CompactionHappened, ProviderSlow, *_DECISIONS), keep_last(KEPT_EVENTS)
+        (UserMessage, CompactionHappened, ProviderSlow, *DECISIONS), keep_last(KEPT_EVENTS)
     ),
 }
 _LONGEST_NOTICE = 300
 _NEVER_LEFT_OUT = frozenset({ProviderKind.COMPLETION, ProviderKind.RECORDER})
 """Checkers are asked where the agent stops, with a timeout of their own; recorders say nothing."""
-
-"""Events whose checkers are never asked again: they might find another state of the files."""
 
 
 class GuidedSession:
@@ -278,7 +277,7 @@ class GuidedSession:
             self._note(f"The journal of a session can't be written: {error}")
 
     def _observe(self) -> None:
-        for kind in _DECISIONS:
+        for kind in DECISIONS:
             self.session.observe(kind, self._on_decision)
         self.session.observe(ProviderFaulted, self._on_fault)
         self.session.observe(HookFailed, self._on_failure)

@@ -249,15 +249,16 @@ class HookServer:
                 self._listener.verify(connection)
                 connection.sendall(b"+")
                 after = self._answer(connection)
-            after()
+            if after is not None:
+                after()
         except Exception:  # noqa: BLE001, S110  # the client has gone; the others are still served
             pass
 
-    def _answer(self, connection: socket.socket) -> Any:
+    def _answer(self, connection: socket.socket) -> Callable[[], None] | None:
         kind, variables, body = parse_request(_read(connection))
         if kind != _EVENT:
             connection.sendall(json.dumps(self._control(kind)).encode())
-            return _nothing
+            return None
         self._last_event = monotonic()
         reply = self.cache.answer(variables, body)
         connection.sendall(reply.encoded)
@@ -335,10 +336,6 @@ def _entries(folder: str) -> frozenset[str]:
         return frozenset(entry.name for entry in Path(folder).iterdir()) - {"__pycache__"}
     except OSError:
         return frozenset()
-
-
-def _nothing() -> None:
-    """Do nothing after a reply."""
 
 
 def _mute() -> None:

@@ -256,15 +256,14 @@ def without_hooks(data: Mapping[str, Any]) -> dict[str, Any]:
     if "hooks" not in data:
         return dict(data)
     before = data["hooks"]
-    events = {event: _others(groups) for event, groups in before.items()}
+    events = {
+        event: [left for group in groups for left in _without(group)]
+        for event, groups in before.items()
+    }
     kept = {event: groups for event, groups in events.items() if groups or not before[event]}
     if not kept and before:
         return {key: value for key, value in data.items() if key != "hooks"}
     return {**data, "hooks": kept}
-
-
-def _others(groups: list[Any]) -> list[Any]:
-    return [left for group in groups for left in _without(group)]
 
 
 def _without(group: Any) -> list[Any]:

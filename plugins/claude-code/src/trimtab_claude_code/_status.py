@@ -33,7 +33,7 @@ from trimtab.events import (
 from trimtab.inspection import say, say_json, state_home
 from trimtab.text import plural, sanitize
 from trimtab_claude_code._files import Problem, Problems
-from trimtab_claude_code._guided_session import restore
+from trimtab_claude_code._guided_session import DECISIONS, restore
 from trimtab_claude_code._journal import (
     Journal,
     Recorded,
@@ -45,17 +45,6 @@ from trimtab_claude_code._server import FLUSH
 from trimtab_claude_code._settings_edit import Change
 from trimtab_claude_code._transport import STATUS, connect
 from trimtab_claude_code.hooks import HookFailed
-
-_KINDS = (
-    GuidanceDelivered,
-    GuidanceSuppressed,
-    Feedback,
-    CompletionChecked,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSkipped,
-    HookFailed,
-)
 
 
 def runs_of(session: Session) -> list[dict[str, Any]]:
@@ -76,7 +65,7 @@ def runs_of(session: Session) -> list[dict[str, Any]]:
 
 
 def _decisions(session: Session) -> Iterator[tuple[str, dict[str, Any]]]:
-    events: list[Event] = [event for kind in _KINDS for event in session[kind].all()]
+    events: list[Event] = [event for kind in DECISIONS for event in session[kind].all()]
     for event in sorted(events, key=lambda event: event.at.isoformat() if event.at else ""):
         at = event.at.isoformat() if event.at else None
         yield event.run_id, {"at": at, **_facts(event)}
