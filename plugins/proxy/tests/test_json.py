@@ -14,13 +14,17 @@ ANY = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-TEXT = Place(("content",), lambda text: {"type": "text", "text": text})
+TEXT = Place(("content",), {"type": "text"})
 
 
 def written(value, style):
     ascii_only, indent, spaced = style
     separators = (" ,", " : ") if spaced else None
     return json.dumps(value, ensure_ascii=ascii_only, indent=indent, separators=separators)
+
+
+def put_in(wire, body, place, addition):
+    return read(wire, body).insertion(place, addition).into(body)
 
 
 STYLES = st.tuples(st.booleans(), st.sampled_from([None, 2]), st.booleans())
@@ -53,7 +57,7 @@ def test_only_the_text_is_added_and_every_other_byte_stays(fields, content, addi
     except UnicodeEncodeError:
         return
 
-    guided = read(CHAT_COMPLETIONS, body).with_text(TEXT, addition)
+    guided = put_in(CHAT_COMPLETIONS, body, TEXT, addition)
 
     start = next((i for i, b in enumerate(body) if guided[i] != b), len(body))
     size = len(guided) - len(body)
@@ -106,21 +110,21 @@ def test_what_is_no_plain_object_is_not_read(body):
 )
 def test_a_body_without_the_place_is_refused(body):
     with pytest.raises(Unreadable):
-        read(CHAT_COMPLETIONS, body).with_text(TEXT, "words")
+        put_in(CHAT_COMPLETIONS, body, TEXT, "words")
 
 
 def test_a_number_beyond_all_precision_stays_as_it_is_written():
     body = b'{"x": 12345678901234567890123, "y": 1.10, "messages": [{"content": "a"}]}'
 
-    guided = read(CHAT_COMPLETIONS, body).with_text(TEXT, "b")
+    guided = put_in(CHAT_COMPLETIONS, body, TEXT, "b")
 
     assert guided == body.replace(b'"a"', b'"a\\n\\nb"')
 
 
 def test_a_path_leads_through_lists_and_objects():
     body = b'{"contents": [{"parts": [{"x": 1}, {"response": {"output": "\xc3\xa9"}}]}]}'
-    place = Place(("parts", 1, "response", "output"), lambda text: {"text": text})
+    place = Place(("parts", 1, "response", "output"), {})
 
-    guided = read(GENERATE_CONTENT, body).with_text(place, "b")
+    guided = put_in(GENERATE_CONTENT, body, place, "b")
 
     assert guided == body.replace(b"\xc3\xa9", b"\xc3\xa9\\n\\nb")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import ToolCall, Usage
+from trimtab import ToolCall
 from trimtab_proxy._gate import Gate, Verdict, frame_of
 from trimtab_proxy._items import (
     Answer,
@@ -17,12 +17,14 @@ from trimtab_proxy._items import (
     Kind,
     Numbering,
     Result,
+    Wire,
     count,
     joined,
     objects,
     result_of,
     string,
     text_items,
+    usage_of,
     user_items,
 )
 from trimtab_proxy._json import Place
@@ -30,19 +32,27 @@ from trimtab_proxy._json import Place
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class AnthropicMessages:
+class AnthropicMessages(Wire):
     """The Messages API."""
 
     name: ClassVar[str] = "anthropic-messages"
     list_key: ClassVar[str] = "messages"
-    stored_keys: ClassVar[tuple[str, ...]] = ()
-    unique_ids: ClassVar[bool] = True
 
     def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
-        role, content = entry.get("role"), entry.get("content")
-        if role == "user":
-            return _asked(content), numbering
-        return _answered(content) if role == "assistant" else [], numbering
+        by_user, content = entry.get("role") == "user", entry.get("content")
+        if not by_user and entry.get("role") != "assistant":
+            return [], numbering
+        items: list[Item] = []
+        for block in [_said(content)] if isinstance(content, str) else objects(content):
+            kind = block.get("type")
+            if kind == "text":
+                words = string(block.get("text"))
+                items += user_items(words) if by_user else text_items(words)
+            elif by_user and kind == "tool_result":
+                items.append(Item(Kind.RESULT, f"r{block.get('tool_use_id')}", block))
+            elif not by_user and kind == "tool_use":
+                items.append(Item(Kind.CALL, f"c{block.get('id')}", block))
+        return items, numbering
 
     def call(self, item: Item) -> ToolCall:
         block = item.raw
@@ -57,7 +67,7 @@ class AnthropicMessages:
         return tuple(string(tool.get("name")) for tool in objects(body.get("tools")))
 
     def place(self, last: Json) -> Place | None:
-        return Place(("content",), _text_block) if last.get("role") != "assistant" else None
+        return Place(("content",), {"type": "text"}) if last.get("role") != "assistant" else None
 
     def is_side(self, body: Json) -> bool:
         return body.get("max_tokens") == 1
@@ -73,7 +83,7 @@ class AnthropicMessages:
                 for b in blocks
                 if b.get("type") == "tool_use"
             ),
-            usage=_usage(body.get("usage")),
+            usage=usage_of(body.get("usage") or None, _READ, ("output_tokens",)),
             stop_reason=body.get("stop_reason"),
         )
 
@@ -154,32 +164,6 @@ class AnthropicEvents:
             self._usage.update({key: value for key, value in usage.items() if value is not None})
 
 
-def _asked(content: Any) -> list[Item]:
-    if isinstance(content, str):
-        return user_items(content)
-    items: list[Item] = []
-    for block in objects(content):
-        kind = block.get("type")
-        if kind == "tool_result":
-            items.append(Item(Kind.RESULT, f"r{block.get('tool_use_id')}", block))
-        elif kind == "text":
-            items += user_items(string(block.get("text")))
-    return items
-
-
-def _answered(content: Any) -> list[Item]:
-    if isinstance(content, str):
-        return text_items(content)
-    items: list[Item] = []
-    for block in objects(content):
-        kind = block.get("type")
-        if kind == "tool_use":
-            items.append(Item(Kind.CALL, f"c{block.get('id')}", block))
-        elif kind == "text":
-            items += text_items(block.get("text"))
-    return items
-
-
 def _params(text: str) -> Any:
     try:
         return json.loads(text) if text else {}
@@ -187,14 +171,7 @@ def _params(text: str) -> Any:
         return text
 
 
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict) or not usage:
-        return None
-    read = sum(count(usage.get(key)) for key in _READ)
-    return Usage(input_tokens=read, output_tokens=count(usage.get("output_tokens")))
-
-
-def _text_block(text: str) -> Json:
+def _said(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
@@ -217,7 +194,7 @@ class AnthropicGate(Gate):
     def again(self, verdict: Verdict) -> Sequence[Json]:
         blocks = self._events.content()
         if not verdict.refusal:
-            content: list[Json] = [{"type": "text", "text": verdict.feedback}]
+            content = [_said(verdict.feedback)]
         else:
             content = [_refused(b["id"], verdict) for b in blocks if b.get("type") == "tool_use"]
         return (

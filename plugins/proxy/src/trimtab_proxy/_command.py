@@ -55,6 +55,7 @@ def nothing_passed(program: str, variables: Sequence[str]) -> str:
 _USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [OPTION…] --serve"
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,128}")
 _WHERE = re.compile(r"[a-z][a-z0-9-]*(?:/[\w.~-]+)*")
 
 
@@ -121,7 +122,7 @@ def _server(options: argparse.Namespace, program: str = "") -> Any:
     from trimtab_proxy._server import ProxyServer
     from trimtab_proxy._upstreams import Upstream, read_upstreams
 
-    if options.token is not None and not _is_token(options.token):
+    if options.token is not None and not _TOKEN.fullmatch(options.token):
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
     if "" in named:
@@ -196,7 +197,7 @@ def _run_program(
     options: argparse.Namespace,
     further: Mapping[str, str],
 ) -> int:
-    from trimtab_proxy._frames import interrupts_kept_out
+    from trimtab_proxy._frames import interrupts
     from trimtab_proxy._launching import cautions, launch, run as run_program
     from trimtab_proxy._upstreams import VARIABLES
 
@@ -209,7 +210,7 @@ def _run_program(
     found = cautions(program, os.environ, Path.cwd())
     if not options.quiet:
         sys.stderr.writelines(f"trimtab: {caution}\n" for caution in found)
-    with interrupts_kept_out():
+    with interrupts(kept_out=True):
         server.start()
         Thread(target=_settle, args=(server,), name="trimtab-settle", daemon=True).start()
     try:
@@ -217,8 +218,7 @@ def _run_program(
     finally:
         server.close()
     if not options.quiet:
-        sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
-        sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
+        _report(server)
         if not server.passed:
             names = [*(name for names in VARIABLES.values() for name in names), *further]
             why = "as said above" if found else nothing_passed(program, names)
@@ -238,9 +238,13 @@ def _serve(server: Any, options: argparse.Namespace) -> int:
         _settle(server)
         stopped.get()
     if not options.quiet:
-        sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
-        sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
+        _report(server)
     return 0
+
+
+def _report(server: Any) -> None:
+    sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
+    sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
 
 
 def _settle(server: Any) -> None:
@@ -257,8 +261,3 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65_535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return port
-
-
-def _is_token(text: str) -> bool:
-    plain = text.isascii() and all(letter.isalnum() or letter in "-_" for letter in text)
-    return plain and 16 <= len(text) <= 128

@@ -123,25 +123,16 @@ _INTERRUPT = (signal.SIGINT,)
 
 
 @contextmanager
-def interrupts_kept_out() -> Iterator[None]:
-    """Keep interrupts from this thread, and for ever from the threads that it starts inside."""
+def interrupts(*, kept_out: bool) -> Iterator[None]:
+    """Keep interrupts from this thread, and for ever from the threads that it starts inside.
+
+    Else take them as ever: a program that is started inside does so too.
+    """
     if not _CAN_WAIT:
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def interrupts_let_in() -> Iterator[None]:
-    """Take interrupts as ever: a program that is started inside does so too."""
-    if not _CAN_WAIT:
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
+    how = signal.SIG_BLOCK if kept_out else signal.SIG_UNBLOCK
+    before = signal.pthread_sigmask(how, _INTERRUPT)
     try:
         yield
     finally:
@@ -159,7 +150,7 @@ def interrupts_told(of_other: Callable[[], None]) -> Iterator[None]:
     before = signal.signal(signal.SIGINT, handle)
     try:
         if _CAN_WAIT:
-            with interrupts_kept_out(), _waiting(of_other):
+            with interrupts(kept_out=True), _waiting(of_other):
                 yield
         else:
             yield

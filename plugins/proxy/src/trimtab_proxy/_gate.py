@@ -8,8 +8,10 @@ message. What is shared by the APIs is here.
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -18,7 +20,7 @@ from trimtab_proxy._items import Answer, Json
 
 MOST_ROUNDS = 8
 """How often the model is asked again for one request at most."""
-_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
+_END = re.compile(rb"\r?\n\r?\n|\r\r")
 
 
 @attrs.frozen
@@ -42,10 +44,12 @@ class Frames:
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, Any]]:
         """Yield each complete event: its bytes, and its data decoded (None if it is no JSON)."""
-        searched = max(0, len(self._rest) - 3)
-        self._rest += chunk
-        while (end := _end_of_event(self._rest, searched)) is not None:
-            frame, self._rest, searched = self._rest[:end], self._rest[end:], 0
+        stream = self._rest + chunk
+        found = _END.finditer(stream, max(0, len(self._rest) - 3))
+        ends = [0, *(end.end() for end in found)]
+        self._rest = stream[ends[-1] :]
+        for start, end in pairwise(ends):
+            frame = stream[start:end]
             yield frame, _data(frame)
 
     def rest(self) -> bytes:
@@ -103,11 +107,6 @@ def frame_of(event: Mapping[str, Any], name: str | None = None) -> bytes:
     """Return an event as bytes of a stream."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {json.dumps(event, separators=(',', ':'))}\n\n".encode()
-
-
-def _end_of_event(stream: bytes, start: int) -> int | None:
-    found = ((stream.find(mark, start), len(mark)) for mark in _ENDS)
-    return min((at + size for at, size in found if at >= 0), default=None)
 
 
 def _data(frame: bytes) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Outcome, ToolCall, Usage
+from trimtab import Outcome, ToolCall
 from trimtab.events import Evidence
 from trimtab_proxy._items import (
     Answer,
@@ -18,23 +18,24 @@ from trimtab_proxy._items import (
     Kind,
     Numbering,
     Result,
-    count,
+    Wire,
     objects,
     result_of,
     string,
     text_items,
+    usage_of,
     user_items,
 )
 from trimtab_proxy._json import Place
 
+_READ, _WRITTEN = ("promptTokenCount",), ("candidatesTokenCount", "thoughtsTokenCount")
 
-class GenerateContent:
+
+class GenerateContent(Wire):
     """The generateContent API; where its calls have no id, name and number stand for it."""
 
     name: ClassVar[str] = "gemini"
     list_key: ClassVar[str] = "contents"
-    stored_keys: ClassVar[tuple[str, ...]] = ()
-    unique_ids: ClassVar[bool] = False
 
     def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
         items: list[Item] = []
@@ -78,7 +79,7 @@ class GenerateContent:
         parts = last.get("parts")
         if last.get("role") == "model" or not isinstance(parts, list):
             return None
-        return _in_response(parts) or Place(("parts",), _text_part)
+        return _in_response(parts) or Place(("parts",), {})
 
     def is_side(self, body: Json) -> bool:
         config = body.get("generationConfig")
@@ -116,7 +117,7 @@ class GeminiEvents:
         return Answer(
             text="".join(self._texts),
             calls=tuple(self._calls),
-            usage=_usage(self._usage),
+            usage=usage_of(self._usage, _READ, _WRITTEN),
             stop_reason=self._stop_reason,
         )
 
@@ -180,16 +181,5 @@ def _in_response(parts: list[Any]) -> Place | None:
     for key in ("output", "error", "content", "result"):
         if isinstance(response.get(key), str):
             path = ("parts", len(parts) - 1, "functionResponse", "response", key)
-            return Place(path, _text_part)
+            return Place(path, {})
     return None
-
-
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    written = count(usage.get("candidatesTokenCount")) + count(usage.get("thoughtsTokenCount"))
-    return Usage(count(usage.get("promptTokenCount")), written)
-
-
-def _text_part(text: str) -> Json:
-    return {"text": text}

@@ -1,13 +1,15 @@
-"""How the relay asks: it waits for a bounded time, whatever happens where providers are asked."""
+"""How the relay asks: it waits for a bounded time, whatever happens where providers are asked.
+
+`LocalGuidance` asks them in this process, `GuideLink` in another one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from trimtab import TrimtabError
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._guide import Counts, Guide
 from trimtab_proxy._items import Answer
@@ -25,44 +27,6 @@ RawHeaders = Sequence[tuple[bytes, bytes]]
 T = TypeVar("T")
 
 
-class Guidance(Protocol):
-    """What the relay asks.
-
-    Attributes:
-        notes: what the user should know.
-    """
-
-    notes: list[str]
-
-    @property
-    def gate(self) -> bool:
-        """Whether completion checkers and refusals may change streamed answers."""
-        ...
-
-    def start(self) -> None:
-        """Begin; returns once it is known whether it can."""
-
-    async def decide(
-        self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
-    ) -> Decided:
-        """Return what becomes of a request; never raises, and takes `DECISION_SECONDS` at most."""
-        ...
-
-    async def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
-        """Take the answer to a request; never raises."""
-
-    async def judge(self, ticket: int, answer: Answer) -> Verdict:
-        """Return what becomes of an answer; never raises, and takes `JUDGE_SECONDS` at most."""
-        ...
-
-    def counts(self) -> Counts:
-        """Return what happened so far."""
-        ...
-
-    def close(self) -> None:
-        """End all runs."""
-
-
 class LocalGuidance:
     """Asks providers in this process: one that holds its interpreter holds the relay up too."""
 
@@ -75,9 +39,6 @@ class LocalGuidance:
     @property
     def gate(self) -> bool:
         return self.guide.gate
-
-    def start(self) -> None:
-        """Nothing has to begin."""
 
     async def decide(
         self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
@@ -112,7 +73,3 @@ class LocalGuidance:
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.guide.close()
-
-
-class GuidanceFailed(TrimtabError):
-    """Providers can't be asked."""

@@ -316,20 +316,19 @@ class Guide:
         self, talk: Talk, name: Name | None, prompt: Prompt[Any], host: Host
     ) -> Callable[[], Run]:
         def open_run() -> Run:
-            self.counts.runs += 1
-            run_id = talk.run_id(prompt.name, name) if name else None
-            agent_id = name.agent if name else None
-            session = talk.session
-            return session.open_run(
-                prompt,
-                agent_id,
-                run_id,
-                host=host,
-                timeout=self._timeout,
-                recorders=talk.recorders,
-            )
+            names = self._names_of_run(talk, name, prompt)
+            return talk.session.open_run(prompt, host=host, timeout=self._timeout, **names)
 
         return open_run
+
+    def _names_of_run(self, talk: Talk, name: Name | None, prompt: Prompt[Any]) -> dict[str, Any]:
+        """Count one more run, and return how it is named and recorded."""
+        self.counts.runs += 1
+        return {
+            "run_id": talk.run_id(prompt.name, name) if name else None,
+            "agent_id": name.agent if name else None,
+            "recorders": talk.recorders,
+        }
 
     def _branching(
         self, talk: Talk, name: Name | None, parent: Thread, shared: int
@@ -340,17 +339,9 @@ class Guide:
         calls = max(0, run.state.calls - later)
 
         def fork_run() -> Run:
-            self.counts.runs += 1
-            run_id = talk.run_id(run.prompt.name, name) if name else None
-            agent_id = name.agent if name else None
+            names = self._names_of_run(talk, name, run.prompt)
             with parent.lock:
-                return talk.session.fork_run(
-                    run,
-                    calls=calls,
-                    run_id=run_id,
-                    agent_id=agent_id,
-                    recorders=talk.recorders,
-                )
+                return talk.session.fork_run(run, calls=calls, **names)
 
         return fork_run
 

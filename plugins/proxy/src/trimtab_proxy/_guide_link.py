@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any
 
-from trimtab import SYSTEM_CLOCK
+from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import SetAside, last_call
 from trimtab.inspection import state_home
 from trimtab_proxy._frames import (
@@ -28,12 +28,12 @@ from trimtab_proxy._frames import (
     Reply,
     Request,
     Setup,
-    interrupts_kept_out,
+    interrupts,
     read_frame,
     write_frame,
 )
 from trimtab_proxy._gate import Verdict
-from trimtab_proxy._guidance import DECISION_SECONDS, JUDGE_SECONDS, GuidanceFailed, RawHeaders
+from trimtab_proxy._guidance import DECISION_SECONDS, JUDGE_SECONDS, LocalGuidance, RawHeaders
 from trimtab_proxy._guide import Counts, Spoken
 from trimtab_proxy._identity import PROXY
 from trimtab_proxy._items import Answer
@@ -47,6 +47,10 @@ HELD_SECONDS = 2.0
 _PING_SECONDS = 0.5
 _END_SECONDS = 3.0
 _MOST_RESTARTS = 5
+
+
+class GuidanceFailed(TrimtabError):
+    """Providers can't be asked."""
 
 
 class _Gone(Exception):
@@ -80,7 +84,7 @@ class _Child:
         self._number = 0
         self._outbox: SimpleQueue[Any] = SimpleQueue()
         self._outbox.put(setup)
-        with interrupts_kept_out():  # one thread waits for them
+        with interrupts(kept_out=True):  # one thread waits for them
             for work in (self._write, self._read):
                 Thread(target=work, name="trimtab-guide-link", daemon=True).start()
 
@@ -334,3 +338,7 @@ class GuideLink:
 
     def _environment(self) -> dict[str, str]:
         return self._aside.environment(os.environ)
+
+
+Guidance = LocalGuidance | GuideLink
+"""What the relay asks; nothing of it raises, and all of it takes a bounded time."""

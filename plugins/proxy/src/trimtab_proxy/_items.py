@@ -131,13 +131,11 @@ class Wire(Protocol):
         name: e.g. ``"anthropic-messages"``.
         list_key: of the list that holds the messages.
         stored_keys: keys that name a history which the service keeps.
-        unique_ids: whether no two conversations share the id of a call.
     """
 
     name: ClassVar[str]
     list_key: ClassVar[str]
-    stored_keys: ClassVar[tuple[str, ...]]
-    unique_ids: ClassVar[bool]
+    stored_keys: ClassVar[tuple[str, ...]] = ()
 
     def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
         """Return what one message of a request holds, and the numbering behind it."""
@@ -245,6 +243,13 @@ def count(value: Any) -> int:
     """Return a count of tokens; 0 where the value is none."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return value if whole and 0 < value < 1 << 62 else 0
+
+
+def usage_of(told: Any, read: Sequence[str], written: Sequence[str]) -> Usage | None:
+    """Return the tokens that a service has told under these keys; None where it told nothing."""
+    if not isinstance(told, dict):
+        return None
+    return Usage(*(sum(count(told.get(key)) for key in keys) for keys in (read, written)))
 
 
 _HEAD = 300

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import attrs
@@ -32,11 +32,11 @@ class Part(NamedTuple):
 class Place:
     """Where a text goes in the last message of a request.
 
-    The path leads to a string, or to a list that gets one more element, which `part` makes.
+    The path leads to a string, or to a list that gets one more element: `part` and the text.
     """
 
     path: tuple[str | int, ...]
-    part: Callable[[str], Mapping[str, Any]]
+    part: Mapping[str, str]
 
     def put(self, message: Any, addition: str) -> Any:
         """Return a decoded message with `addition` in it; what it was made from stays as it is."""
@@ -49,7 +49,7 @@ class Place:
         if not path:
             if isinstance(value, str):
                 return f"{value}\n\n{addition}" if value else addition
-            return [*value, self.part(addition)]
+            return [*value, {**self.part, "text": addition}]
         copied = value.copy()
         copied[path[0]] = self._put(value[path[0]], path[1:], addition)
         return copied
@@ -64,8 +64,8 @@ class Place:
             lead = "\n\n" if part.value else ""
             return at, json.dumps(lead + addition)[1:-1]
         if isinstance(part.value, list):
-            comma = "," if part.value else ""
-            return at, comma + json.dumps(self.part(addition), separators=(",", ":"))
+            comma, element = "," if part.value else "", {**self.part, "text": addition}
+            return at, comma + json.dumps(element, separators=(",", ":"))
         raise Unreadable("the place is no text and no list")
 
 

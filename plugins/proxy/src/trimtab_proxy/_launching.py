@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from trimtab import TrimtabError
-from trimtab_proxy._frames import interrupts_let_in, interrupts_told
-from trimtab_proxy._upstreams import DEFAULTS
+from trimtab_proxy._frames import interrupts, interrupts_told
+from trimtab_proxy._upstreams import DEFAULTS, VARIABLES
 
 _PROXY_VARIABLES = (
     "HTTP_PROXY",
@@ -29,6 +29,7 @@ _PROXY_VARIABLES = (
     "all_proxy",
 )
 _NO_PROXY = ("NO_PROXY", "no_proxy")
+_TOLD = {name: upstream for upstream, names in VARIABLES.items() for name in names}
 _HERE = "127.0.0.1,localhost"
 _TOOL_SEARCH = "ENABLE_TOOL_SEARCH"
 _COPILOT_URL = "COPILOT_PROVIDER_BASE_URL"
@@ -78,8 +79,9 @@ def launch(
             ``"openai"`` or ``"anthropic/v1"``.
     """
     start = Launch(tuple(command), {**environment, **_not_through_proxies(environment)})
-    start = _PREPARE.get(PurePath(command[0]).stem.lower(), _as_it_is)(start, base_url)
-    told = {**_base_urls(base_url), **_below(base_url, further or {})}
+    prepare = _PREPARE.get(PurePath(command[0]).stem.lower())
+    start = prepare(start, base_url) if prepare else start
+    told = {name: f"{base_url}/{where}" for name, where in {**_TOLD, **(further or {})}.items()}
     return attrs.evolve(start, environment={**start.environment, **told})
 
 
@@ -144,28 +146,11 @@ def _variables_in(settings: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _below(base_url: str, further: Mapping[str, str]) -> dict[str, str]:
-    return {name: f"{base_url}/{where}" for name, where in further.items()}
-
-
-def _base_urls(base_url: str) -> dict[str, str]:
-    return {
-        "ANTHROPIC_BASE_URL": f"{base_url}/anthropic",
-        "OPENAI_BASE_URL": f"{base_url}/openai",
-        "OPENAI_API_BASE": f"{base_url}/openai",
-        "GOOGLE_GEMINI_BASE_URL": f"{base_url}/gemini",
-    }
-
-
 def _not_through_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     """Keep a proxy of the network from being asked for this machine."""
     if not any(environment.get(name) for name in _PROXY_VARIABLES):
         return {}
     return {name: ",".join(filter(None, (environment.get(name), _HERE))) for name in _NO_PROXY}
-
-
-def _as_it_is(start: Launch, _: str) -> Launch:
-    return start
 
 
 def _claude(start: Launch, _: str) -> Launch:
@@ -277,12 +262,11 @@ def run(start: Launch) -> int:
 
 def _started(start: Launch) -> subprocess.Popen[bytes]:
     try:
-        with interrupts_let_in():
+        with interrupts(kept_out=False):
             return subprocess.Popen(start.command, env=dict(start.environment))
     except OSError as error:
-        raise LaunchFailed(
-            f"{start.command[0]!r} can't be started: {error.strerror or error}"
-        ) from None
+        why = f"{start.command[0]!r} can't be started: {error.strerror or error}"
+        raise LaunchFailed(why) from None
 
 
 def _wait(child: subprocess.Popen[bytes]) -> int:

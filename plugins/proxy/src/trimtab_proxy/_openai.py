@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import ToolCall, Usage
+from trimtab import ToolCall
 from trimtab_proxy._gate import Gate, Verdict, frame_of
 from trimtab_proxy._items import (
     Answer,
@@ -17,24 +17,24 @@ from trimtab_proxy._items import (
     Kind,
     Numbering,
     Result,
+    Wire,
     count,
     joined,
     objects,
     result_of,
     string,
     text_items,
+    usage_of,
     user_items,
 )
 from trimtab_proxy._json import Place
 
 
-class ChatCompletions:
+class ChatCompletions(Wire):
     """The Chat Completions API, of whichever service."""
 
     name: ClassVar[str] = "openai-chat"
     list_key: ClassVar[str] = "messages"
-    stored_keys: ClassVar[tuple[str, ...]] = ()
-    unique_ids: ClassVar[bool] = False  # some services count them: call_0, call_1
 
     def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
         return _read(entry), numbering
@@ -49,7 +49,7 @@ class ChatCompletions:
         return tuple(_named(tool) for tool in objects(body.get("tools")))
 
     def place(self, last: Json) -> Place | None:
-        return Place(("content",), _text_part) if last.get("role") == "tool" else None
+        return Place(("content",), {"type": "text"}) if last.get("role") == "tool" else None
 
     def is_side(self, body: Json) -> bool:
         return body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1
@@ -62,7 +62,7 @@ class ChatCompletions:
         return Answer(
             text=string(joined(message.get("content"))),
             calls=tuple(_call(call) for call in objects(message.get("tool_calls"))),
-            usage=_usage(body.get("usage")),
+            usage=usage_of(body.get("usage"), ("prompt_tokens",), ("completion_tokens",)),
             stop_reason=choices[0].get("finish_reason"),
         )
 
@@ -161,16 +161,6 @@ def _params(given: Any, named: str = "") -> Any:
     return value if isinstance(value, dict) else {named: given} if named else given
 
 
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
-
-
-def _text_part(text: str) -> Json:
-    return {"type": "text", "text": text}
-
-
 _BETWEEN = "\n\n"
 
 
@@ -241,15 +231,15 @@ def _summed(usage: Json, used: int) -> dict[str, Any]:
 
 _LAST = frozenset({"response.completed", "response.incomplete"})
 _GIVEN = ("arguments", "input", "action", "operation")
+_INPUT_TEXT = {"type": "input_text"}
 
 
-class Responses:
+class Responses(Wire):
     """The Responses API."""
 
     name: ClassVar[str] = "openai-responses"
     list_key: ClassVar[str] = "input"
     stored_keys: ClassVar[tuple[str, ...]] = ("previous_response_id", "conversation")
-    unique_ids: ClassVar[bool] = True
 
     def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
         return _responses_read(entry), numbering
@@ -269,9 +259,9 @@ class Responses:
 
     def place(self, last: Json) -> Place | None:
         if _is_output(last):
-            return Place(("output",), _responses_text_part)
+            return Place(("output",), _INPUT_TEXT)
         is_message = last.get("type", "message") == "message" and last.get("role") != "assistant"
-        return Place(("content",), _responses_text_part) if is_message else None
+        return Place(("content",), _INPUT_TEXT) if is_message else None
 
     def is_side(self, body: Json) -> bool:
         return body.get("max_output_tokens") == 1
@@ -285,7 +275,7 @@ class Responses:
         return Answer(
             text="\n".join(_words(entry) for entry in entries if entry.get("type") == "message"),
             calls=tuple(_responses_call(entry) for entry in entries if _is_call(entry)),
-            usage=_responses_usage(body.get("usage")),
+            usage=usage_of(body.get("usage"), ("input_tokens",), ("output_tokens",)),
             stop_reason=reason or body.get("status"),
             stored_as=string(body.get("id")) or None,
         )
@@ -347,13 +337,3 @@ def _responses_call(entry: Json) -> ToolCall:
     name = string(entry.get("name")) or string(entry.get("type")).removesuffix("_call")
     given = next((entry[key] for key in _GIVEN if key in entry), None)
     return ToolCall(name, _params(given, "input"), string(entry.get("call_id")))
-
-
-def _responses_usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")))
-
-
-def _responses_text_part(text: str) -> Json:
-    return {"type": "input_text", "text": text}

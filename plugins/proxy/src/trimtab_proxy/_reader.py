@@ -46,6 +46,19 @@ class Outline:
         return len(self.entries), at
 
 
+@attrs.frozen
+class Insertion:
+    """What is put into a body, and where."""
+
+    offset: int
+    text: bytes
+
+    def into(self, body: bytes) -> bytes:
+        """Return the body with the text in it."""
+        whole = memoryview(body)  # a large body is copied once
+        return b"".join((whole[: self.offset], self.text, whole[self.offset :]))
+
+
 @attrs.frozen(eq=False)
 class Document:
     """A body that was read.
@@ -65,27 +78,18 @@ class Document:
         """Return the last message, decoded; None where there is none."""
         return json.loads(self.last_text) if self.last_text else None
 
-    def with_text(self, place: Place, addition: str) -> bytes:
-        """Return the body with `addition` at `place` of its last message, all else as it was."""
-        offset, inserted = self.insertion(place, addition)
-        return self._with(offset, inserted)
-
-    def insertion(self, place: Place, addition: str) -> tuple[int, bytes]:
-        """Return the offset in the body and the bytes that put `addition` at `place`."""
+    def insertion(self, place: Place, addition: str) -> Insertion:
+        """Return what puts `addition` at `place` of the last message."""
         text = self._last().decode()
         at, inserted = place.insertion(text, addition)
         offset = self.last_end - len(self.last_text) + size_of(text, 0, at)
-        return offset, inserted.encode("ascii")
+        return Insertion(offset, inserted.encode("ascii"))
 
     def with_more(self, messages: Sequence[Json]) -> bytes:
         """Return the body with more messages behind the last, all else as it was."""
         self._last()
         added = "".join("," + json.dumps(message, separators=(",", ":")) for message in messages)
-        return self._with(self.last_end, added.encode("ascii"))
-
-    def _with(self, offset: int, inserted: bytes) -> bytes:
-        whole = memoryview(self.body)  # a large body is copied once
-        return b"".join((whole[:offset], inserted, whole[offset:]))
+        return Insertion(self.last_end, added.encode("ascii")).into(self.body)
 
     def _last(self) -> bytes:
         if not self.last_text:

@@ -11,7 +11,6 @@ import attrs
 
 from trimtab_proxy._anthropic import AnthropicGate, AnthropicMessages
 from trimtab_proxy._gate import MOST_ROUNDS, Gate
-from trimtab_proxy._guidance import Guidance
 from trimtab_proxy._items import Wire
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._openai import ChatCompletions, ChatGate
@@ -23,12 +22,14 @@ from trimtab_proxy._upstreams import (
     RawHeaders,
     Refusal,
     Route,
-    declared_size,
+    check_size,
     too_large,
 )
 
 if TYPE_CHECKING:
     import httpx
+
+    from trimtab_proxy._guide_link import Guidance
 
 SendOn = Callable[[bytes], Awaitable["httpx.Response"]]
 SendBack = Callable[[bytes], Awaitable[None]]
@@ -185,7 +186,7 @@ class Relay:
     async def _accept(self, scope: Scope, receive: Receive) -> Incoming:
         headers: RawHeaders = scope["headers"]
         route = self._door.route(scope["raw_path"], headers)
-        declared_size(headers)
+        check_size(headers)
         body = await _whole_body(receive)
         return Incoming(scope["method"], route, scope["query_string"], headers, body)
 

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import Event, Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trimtab import TrimtabError
-from trimtab_proxy._guidance import Guidance, LocalGuidance
+from trimtab_proxy._guidance import LocalGuidance
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._upstreams import Door, Upstream, new_token
+
+if TYPE_CHECKING:
+    from trimtab_proxy._guide_link import Guidance
 
 _HEADER_BYTES = 256 * 1024
 _CONNECT_SECONDS = 30.0

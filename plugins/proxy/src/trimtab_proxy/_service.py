@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
 import attrs
 
 from trimtab_proxy._anthropic import AnthropicMessages
-from trimtab_proxy._gate import Verdict
+from trimtab_proxy._gate import Frames, Verdict
 from trimtab_proxy._gemini import GenerateContent
 from trimtab_proxy._guide import Decision, Guide
 from trimtab_proxy._identity import Headers
-from trimtab_proxy._items import Answer, Events, Json, Wire, items_of
+from trimtab_proxy._items import Answer, Json, Wire, items_of, objects
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._openai import ChatCompletions, Responses
-from trimtab_proxy._reader import Reader
+from trimtab_proxy._reader import Insertion, Reader
 
 ANTHROPIC_MESSAGES = AnthropicMessages()
 CHAT_COMPLETIONS = ChatCompletions()
@@ -69,70 +69,21 @@ class Listener:
 
 def read_answer(wire: Wire, body: bytes, *, streamed: bool) -> Answer | None:
     """Return an answer; None if it is incomplete, or of no known form."""
+    events = wire.events()
     try:
-        return _from_events(wire, body) if streamed else _from_body(wire, body)
+        whole = None if streamed else json.loads(body)
+        if isinstance(whole, dict):
+            return wire.answer(whole)
+        pieces = [event for _, event in Frames().feed(body + b"\n\n")] if streamed else whole
+        for event in objects(pieces):
+            events.add(event)
+        return events.answer()
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
 
 
-def _from_events(wire: Wire, body: bytes) -> Answer | None:
-    events = wire.events()
-    for data in event_data(body):
-        _add(events, json.loads(data))
-    return events.answer()
-
-
-def _from_body(wire: Wire, body: bytes) -> Answer | None:
-    value = json.loads(body)
-    if isinstance(value, list):
-        return _from_list(wire.events(), value)
-    return wire.answer(value) if isinstance(value, dict) else None
-
-
-def event_data(stream: bytes) -> Iterator[bytes]:
-    """Yield the data of the events in a stream; an event's lines end in CR, LF or both."""
-    data: list[bytes] = []
-    for line in stream.splitlines():
-        if line.startswith(b"data:"):
-            data.append(line[5:].lstrip(b" "))
-        elif not line and data:
-            yield from _known(data)
-            data = []
-    yield from _known(data)
-
-
-def _known(data: Sequence[bytes]) -> Iterator[bytes]:
-    joined = b"\n".join(data)
-    if joined and joined != b"[DONE]":
-        yield joined
-
-
-def _from_list(events: Events, values: Sequence[Any]) -> Answer | None:
-    for value in values:
-        _add(events, value)
-    return events.answer()
-
-
-def _add(events: Events, value: Any) -> None:
-    if isinstance(value, dict):
-        events.add(value)
-
-
 MOST_TICKETS = 1_024
 """Decisions whose answers may still come; a program has few requests under way."""
-
-
-@attrs.frozen
-class Insertion:
-    """What is put into a body, and where."""
-
-    offset: int
-    text: bytes
-
-    def into(self, body: bytes) -> bytes:
-        """Return the body with the text in it."""
-        whole = memoryview(body)  # a large body is copied once
-        return b"".join((whole[: self.offset], self.text, whole[self.offset :]))
 
 
 @attrs.frozen
@@ -171,7 +122,7 @@ class GuideService:
         if place is None:
             return Decided(ticket)
         self.guide.counts.guided += 1
-        return Decided(ticket, Insertion(*document.insertion(place, decision.words)))
+        return Decided(ticket, document.insertion(place, decision.words))
 
     def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
         """Take the model's answer to a request."""
@@ -195,8 +146,11 @@ class GuideService:
 
 
 def wire_named(name: str) -> Wire:
-    """Return an API by its name."""
-    return next(wire for wire in WIRES if wire.name == name)
+    """Return an API by its name; a ValueError if there is none."""
+    for wire in WIRES:
+        if wire.name == name:
+            return wire
+    raise ValueError(f"api must be one of {', '.join(APIS)}, not {name!r}")
 
 
 APIS = tuple(wire.name for wire in WIRES)
@@ -216,9 +170,7 @@ def guided_body(guide: Guide, api: str, headers: Headers, body: Json) -> dict[st
     Raises:
         ValueError: there is no such API.
     """
-    wire = next((known for known in WIRES if known.name == api), None)
-    if wire is None:
-        raise ValueError(f"api must be one of {', '.join(APIS)}, not {api!r}")
+    wire = wire_named(api)
     decision = guide.request(wire, headers, body, items_of(wire, body))
     messages = body.get(wire.list_key)
     if not decision.words or not isinstance(messages, list) or not messages:

@@ -203,16 +203,13 @@ class Door:
             raise Refusal(426, "web sockets are not passed on; use plain requests")
 
 
-def declared_size(headers: RawHeaders) -> int:
-    """Refuse a body that is said to be too large, or to have no size."""
-    for name, value in headers:
-        if name == b"content-length":
-            if not value.isdigit() or len(value) > 18:
-                raise Refusal(400, "the Content-Length is not a number")
-            if int(value) > MOST_BODY_BYTES:
-                raise too_large()
-            return int(value)
-    return 0
+def check_size(headers: RawHeaders) -> None:
+    """Refuse a body that is said to be too large."""
+    value = next((value for name, value in headers if name == b"content-length"), b"0")
+    if not value.isdigit() or len(value) > 18:
+        raise Refusal(400, "the Content-Length is not a number")
+    if int(value) > MOST_BODY_BYTES:
+        raise too_large()
 
 
 def too_large() -> Refusal:
