@@ -15,16 +15,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.genai import types
 
-from trimtab import (
-    DecisionPoint,
-    Delivery,
-    Host,
-    Outcome,
-    Prompt,
-    Session,
-    ToolCall,
-    Usage,
-)
+from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
 from trimtab.hosting import Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "TrimtabPlugin"]

@@ -12,12 +12,7 @@ import attrs
 from trimtab import Usage
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import (
-        ClaudeAgentOptions,
-        ClaudeSDKClient,
-        ResultMessage,
-        SystemMessage,
-    )
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, SystemMessage
 
     from trimtab import Heartbeat, Run
 

@@ -12,12 +12,7 @@ from typing import Any, cast
 
 import attrs
 
-from trimtab import (
-    ClassificationResult,
-    DecisionPoint,
-    GuidanceContext,
-    GuidanceInjection,
-)
+from trimtab import ClassificationResult, DecisionPoint, GuidanceContext, GuidanceInjection
 
 FILE = "canary.txt"
 NAME = "claude-code-canary"

@@ -254,9 +254,7 @@ class _Reader:
 
 
 def build_prompt(
-    name: str,
-    configuration: Configuration | None,
-    environment: Mapping[str, str] | None = None,
+    name: str, configuration: Configuration | None, environment: Mapping[str, str] | None = None
 ) -> Prompt[Any]:
     """Return a prompt without sections: the agent's instructions are the program's own."""
     namespace, _, key = name.partition("/")

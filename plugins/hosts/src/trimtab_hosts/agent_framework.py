@@ -27,9 +27,7 @@ _NEVER_RAN = ("Error: Requested function", "Error: Argument parsing failed")
 
 
 def trimtab_middleware(
-    prompt: Prompt[Any],
-    session: Session | Callable[[str], Session] | None = None,
-    **options: Any,
+    prompt: Prompt[Any], session: Session | Callable[[str], Session] | None = None, **options: Any
 ) -> list[AgentMiddleware | ChatMiddleware]:
     """Return middleware by which a prompt's providers guide an agent: ``Agent(middleware=…)``.
 

@@ -17,15 +17,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from trimtab import (
-    DecisionPoint,
-    Delivery,
-    Host,
-    Outcome,
-    Prompt,
-    Session,
-    ToolCall as Call,
-)
+from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall as Call
 from trimtab.hosting import Chat, DriverOptions, Drivers, contained
 from trimtab_langchain._messages import (
     answers,
@@ -124,9 +116,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         return self._begin(state)
 
     def wrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Add guidance to a request, and record it and the response.
 

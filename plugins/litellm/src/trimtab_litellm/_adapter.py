@@ -63,9 +63,7 @@ def _asked(router: Any) -> Any:
 
 
 def _shaped(
-    complete: Callable[..., Any],
-    respond: Callable[..., Any] | None,
-    connection: dict[str, Any],
+    complete: Callable[..., Any], respond: Callable[..., Any] | None, connection: dict[str, Any]
 ) -> Any:
     responses = None if respond is None else partial(respond, **connection)
     return SimpleNamespace(
@@ -109,12 +107,7 @@ class LiteLLMAdapter(OpenAIAdapter):
         checkers: Iterable[TaskCompletionChecker] = (),
         cost: Cost | None = None,
     ) -> None:
-        super().__init__(
-            model,
-            settings=settings,
-            checkers=checkers,
-            cost=cost or listed_price,
-        )
+        super().__init__(model, settings=settings, checkers=checkers, cost=cost or listed_price)
         given = {"api_base": base_url, "api_key": api_key}
         self._router = router
         self._connection = {name: value for name, value in given.items() if value is not None}

@@ -23,16 +23,7 @@ from agents import (
 from agents.run import DEFAULT_MAX_TURNS
 from agents.run_config import CallModelData, ModelInputData, ToolErrorFormatterArgs
 
-from trimtab import (
-    DecisionPoint,
-    Delivery,
-    Host,
-    Outcome,
-    Prompt,
-    Session,
-    ToolCall,
-    Usage,
-)
+from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
 from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "GuidedStream", "TrimtabRunner"]
@@ -238,12 +229,7 @@ class _Rounds:
     """The rounds of one run: each begins with what a completion check found open."""
 
     def __init__(
-        self,
-        chat: Chat,
-        agent: Any,
-        input: Any,
-        options: dict[str, Any],
-        waiting: dict[str, Chat],
+        self, chat: Chat, agent: Any, input: Any, options: dict[str, Any], waiting: dict[str, Chat]
     ) -> None:
         self.chat = chat
         self.agent: Any = agent

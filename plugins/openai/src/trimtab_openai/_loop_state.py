@@ -235,10 +235,7 @@ class LoopState:
             self._ask_for_output_again(error, response)
             return None
         decision = self.hooks.may_stop(
-            output=output,
-            stop_reason=response.stop_reason,
-            checkers=self._checkers,
-            last=self.last,
+            output=output, stop_reason=response.stop_reason, checkers=self._checkers, last=self.last
         )
         if not decision:
             self.messages += decision.messages

@@ -17,14 +17,7 @@ ApiName = Literal["chat", "responses"]
 
 APIS: dict[str, Chat | Responses] = {"chat": CHAT, "responses": RESPONSES}
 
-RESERVED_OPTIONS = (
-    "input",
-    "messages",
-    "model",
-    "response_format",
-    "stream",
-    "stream_options",
-)
+RESERVED_OPTIONS = ("input", "messages", "model", "response_format", "stream", "stream_options")
 LOCAL_TOOLS = frozenset({"function", "custom"})
 ROLES = ("developer", "system", "user")
 

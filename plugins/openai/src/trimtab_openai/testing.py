@@ -39,10 +39,7 @@ def loop_of(task: Task, client: Any, model: str, host: Host, settings: Settings)
     """
     limit: Any = {} if task.max_turns is None else {"max_turns": task.max_turns}
     run = task.session.open_run(
-        task.prompt,
-        host=attrs.evolve(host, **limit),
-        deadline=task.deadline,
-        timeout=task.timeout,
+        task.prompt, host=attrs.evolve(host, **limit), deadline=task.deadline, timeout=task.timeout
     )
     api: ApiName = "responses" if task.wire == "responses" else "chat"
     return GuidedLoop(

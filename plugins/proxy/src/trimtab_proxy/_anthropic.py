@@ -197,10 +197,7 @@ class AnthropicGate(Gate):
             content = [_said(verdict.feedback)]
         else:
             content = [_refused(b["id"], verdict) for b in blocks if b.get("type") == "tool_use"]
-        return (
-            {"role": "assistant", "content": blocks},
-            {"role": "user", "content": content},
-        )
+        return ({"role": "assistant", "content": blocks}, {"role": "user", "content": content})
 
     def next_round(self) -> None:
         self._first = False

@@ -192,10 +192,7 @@ def _named(given: Sequence[str]) -> Mapping[str, str]:
 
 
 def _run_program(
-    server: Any,
-    command: Sequence[str],
-    options: argparse.Namespace,
-    further: Mapping[str, str],
+    server: Any, command: Sequence[str], options: argparse.Namespace, further: Mapping[str, str]
 ) -> int:
     from trimtab_proxy._frames import interrupts
     from trimtab_proxy._launching import cautions, launch, run as run_program

@@ -124,10 +124,7 @@ class Follower:
         return self._run
 
     def heard(
-        self,
-        answer: Answer,
-        asked: Iterable[str],
-        request: RequestInfo | None = None,
+        self, answer: Answer, asked: Iterable[str], request: RequestInfo | None = None
     ) -> None:
         """Keep an answer, and what the user had asked before it, until a request confirms it."""
         self._heard = Heard(
@@ -139,10 +136,7 @@ class Follower:
         )
 
     def commit(
-        self,
-        answer: Answer,
-        asked: Iterable[str],
-        request: RequestInfo | None = None,
+        self, answer: Answer, asked: Iterable[str], request: RequestInfo | None = None
     ) -> None:
         """Tell the run an answer at once, and what the user had asked before it; as `heard`."""
         known = self._known_words()

@@ -23,15 +23,7 @@ from typing import Any
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import SetAside, last_call
 from trimtab.inspection import state_home
-from trimtab_proxy._frames import (
-    Ready,
-    Reply,
-    Request,
-    Setup,
-    interrupts,
-    read_frame,
-    write_frame,
-)
+from trimtab_proxy._frames import Ready, Reply, Request, Setup, interrupts, read_frame, write_frame
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._guidance import DECISION_SECONDS, JUDGE_SECONDS, LocalGuidance, RawHeaders
 from trimtab_proxy._guide import Counts, Spoken

@@ -299,11 +299,7 @@ def _start(response: httpx.Response, left_out: frozenset[bytes] = _OF_THE_HOP) -
         for name, value in response.headers.raw
         if name.lower() not in left_out
     ]
-    return {
-        "type": "http.response.start",
-        "status": response.status_code,
-        "headers": headers,
-    }
+    return {"type": "http.response.start", "status": response.status_code, "headers": headers}
 
 
 def _listener(response: httpx.Response) -> Listener | None:

@@ -24,16 +24,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 
-from trimtab import (
-    DecisionPoint,
-    Delivery,
-    Host,
-    Outcome,
-    Prompt,
-    Session,
-    ToolCall,
-    Usage,
-)
+from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
 from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "Trimtab"]
@@ -49,11 +40,7 @@ HOST = Host(
     parallel_calls=True,
     stops=True,
 )
-_OUTCOMES = {
-    "success": Outcome.OK,
-    "denied": Outcome.DENIED,
-    "interrupted": Outcome.INTERRUPTED,
-}
+_OUTCOMES = {"success": Outcome.OK, "denied": Outcome.DENIED, "interrupted": Outcome.INTERRUPTED}
 _INVALID = ("Unknown tool", "validation error")
 _NEWEST = 3
 """The newest messages of a request hold the answers that no earlier request had."""
@@ -121,11 +108,7 @@ class Trimtab(AbstractCapability[Any]):
         return replace(request_context, messages=[*messages, said])
 
     async def after_model_request(
-        self,
-        ctx: RunContext[Any],
-        *,
-        request_context: ModelRequestContext,
-        response: ModelResponse,
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Record a response; one of text alone may be sent back.
 

@@ -9,16 +9,7 @@ from strands.hooks import AfterInvocationEvent, AfterToolCallEvent
 from strands.middleware import InvokeModelContext, InvokeModelStage, ModelStopReason
 from strands.plugins import Plugin
 
-from trimtab import (
-    DecisionPoint,
-    Delivery,
-    Host,
-    Outcome,
-    Prompt,
-    Session,
-    ToolCall,
-    Usage,
-)
+from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
 from trimtab.hosting import Answer, Chat, DriverOptions, Drivers
 
 __all__ = ["HOST", "TrimtabPlugin"]
