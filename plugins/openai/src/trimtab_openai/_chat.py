@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Tool, ToolCall, Usage
+from trimtab import ToolCall, Usage
 from trimtab_openai._model_response import (
     TRUNCATED,
     Json,
@@ -20,7 +20,6 @@ from trimtab_openai._model_response import (
     as_json,
     call_name,
     decode_errors,
-    describe_tool,
     field,
     make_call_id,
     model_of,
@@ -101,27 +100,20 @@ NOT_SENT_BACK = frozenset({"annotations", "function_call", "parsed", "tool_calls
 class Chat:
     """The Chat Completions API; `Responses` has the same methods."""
 
+    messages: ClassVar[str] = "messages"
     streaming: ClassVar[Json] = {"stream": True, "stream_options": {"include_usage": True}}
 
     def endpoint(self, client: Any) -> Callable[..., Any]:
         create: Callable[..., Any] = client.chat.completions.create
         return create
 
-    def request(
-        self,
-        messages: Sequence[Any],
-        tools: Sequence[Tool[Any, Any]],
-        form: OutputForm | None,
-        *,
-        strict_tools: bool = False,
-    ) -> Json:
-        fields: Json = {"messages": messages}
-        if tools:
-            described = (describe_tool(tool, strict=strict_tools) for tool in tools)
-            fields["tools"] = [{"type": "function", "function": tool} for tool in described]
-        if form is not None:
-            fields["response_format"] = {"type": "json_schema", "json_schema": form.describe()}
-        return fields
+    def tool(self, described: Json) -> Json:
+        """Return how a request offers a tool."""
+        return {"type": "function", "function": described}
+
+    def output(self, form: OutputForm) -> Json:
+        """Return the field of a request that asks for structured output."""
+        return {"response_format": {"type": "json_schema", "json_schema": form.describe()}}
 
     @decode_errors
     def read(self, response: Any) -> ModelResponse:
@@ -233,27 +225,18 @@ NO_ANSWER = frozenset({"failed", "cancelled", "queued", "in_progress"})
 class Responses:
     """The Responses API, with the whole conversation in every request."""
 
+    messages: ClassVar[str] = "input"
     streaming: ClassVar[Json] = {"stream": True}
 
     def endpoint(self, client: Any) -> Callable[..., Any]:
         create: Callable[..., Any] = client.responses.create
         return create
 
-    def request(
-        self,
-        messages: Sequence[Any],
-        tools: Sequence[Tool[Any, Any]],
-        form: OutputForm | None,
-        *,
-        strict_tools: bool = False,
-    ) -> Json:
-        fields: Json = {"input": messages}
-        if tools:
-            described = (describe_tool(tool, strict=strict_tools) for tool in tools)
-            fields["tools"] = [{"type": "function", "strict": False, **tool} for tool in described]
-        if form is not None:
-            fields["text"] = {"format": {"type": "json_schema", **form.describe()}}
-        return fields
+    def tool(self, described: Json) -> Json:
+        return {"type": "function", "strict": False, **described}
+
+    def output(self, form: OutputForm) -> Json:
+        return {"text": {"format": {"type": "json_schema", **form.describe()}}}
 
     @decode_errors
     def read(self, response: Any) -> ModelResponse:

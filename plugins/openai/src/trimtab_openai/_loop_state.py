@@ -19,6 +19,7 @@ from trimtab_openai._model_response import (
     ModelResponse,
     OutputForm,
     TurnLimitReached,
+    describe_tool,
     field,
     make_call_id,
 )
@@ -175,8 +176,7 @@ class LoopState:
         stop = self.hooks.driver.stop_request
         if stop is not None:
             raise Exhausted(stop.summary, self.messages)
-        fields = self._settings.interface.request(messages, (), None)
-        return {**fields, **self._fields, **self._time_left()}
+        return {self._settings.interface.messages: messages, **self._fields, **self._time_left()}
 
     def seconds_left(self) -> float | None:
         """Return how long a request may take; None without a deadline."""
@@ -273,13 +273,14 @@ def request_fields(
 ) -> Json:
     """Return what every request of a loop holds besides its messages, in a fixed order."""
     interface, options = settings.interface, dict(settings.options)
-    made = interface.request((), tools, form, strict_tools=settings.strict_tools)
     fields = {"model": model, **options, **interface.extra_fields(options)}
-    fields.update((name, value) for name, value in made.items() if value)
-    if tools and options.get("tools"):
-        fields["tools"] = [*made["tools"], *options["tools"]]
-    if form is not None and isinstance(options.get("text"), Mapping):
-        fields["text"] = {**options["text"], **made["text"]}
+    if tools:
+        described = (describe_tool(tool, strict=settings.strict_tools) for tool in tools)
+        fields["tools"] = [*map(interface.tool, described), *(options.get("tools") or ())]
+    made = {} if form is None else interface.output(form)
+    for name, value in made.items():
+        known = options.get(name)
+        fields[name] = {**known, **value} if isinstance(known, Mapping) else value
     return fields
 
 
