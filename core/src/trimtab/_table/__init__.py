@@ -118,10 +118,18 @@ class PromptTable:
     budget: Budget | None = None
 
     @property
+    def guiding(self) -> list[tuple[GuidanceEntry, list[DecisionPoint]]]:
+        """The guidance providers in the prompt's order, each with the points at which it speaks."""
+        found: dict[int, tuple[GuidanceEntry, list[DecisionPoint]]] = {}
+        for point, entries in self.guides.items():
+            for entry in entries:
+                found.setdefault(entry.order, (entry, []))[1].append(point)
+        return [found[order] for order in sorted(found)]
+
+    @property
     def sources(self) -> tuple[Provenance, ...]:
         """All providers, each once, in the order of the prompt."""
-        guides = sorted((e.order, e.source) for entries in self.guides.values() for e in entries)
-        found = [source for _, source in guides]
+        found = [entry.source for entry, _ in self.guiding]
         found += [entry.source for entry in self.feedback]
         found += [entry.source for entry in self.checks]
         found += [source for source, _ in self.recorders]

@@ -8,7 +8,7 @@ hook's ``"continue": false`` ends the turn, or the subagent alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +32,6 @@ from trimtab_trace import JournalSettings, Redaction, read_redact
 
 if TYPE_CHECKING:
     from trimtab import GuidanceProviderConfig
-    from trimtab.events import Provenance
 
 T = TypeVar("T")
 
@@ -83,12 +82,13 @@ def check_prompt(prompt: Prompt[Any], host: Host = CLAUDE_CODE) -> tuple[str, ..
         UnsupportedPoint: a provider would never be heard.
     """
     warnings = []
-    for source, config, points in _guides(prompt):
-        heard = [point for point in points if _heard(host, point, config)]
+    for entry, points in prompt.table.guiding:
+        heard = [point for point in points if _heard(host, point, entry.config)]
         silent = [point for point in points if point not in heard and not _covered(point, heard)]
         if not silent or len(points) == len(DecisionPoint):
             continue
-        text = f"{source.full_name!r} is not heard at {_listed(silent)} on {host.name}"
+        listed = ", ".join(point.name for point in silent)
+        text = f"{entry.source.full_name!r} is not heard at {listed} on {host.name}"
         if not heard:
             raise UnsupportedPoint(f"{text}, and speaks nowhere else: {_remedy(silent)}")
         warnings.append(f"{text}: {_remedy(silent)}")
@@ -105,19 +105,6 @@ def silent_without_deadline(prompt: Prompt[Any]) -> tuple[str, ...]:
     )
 
 
-def _guides(
-    prompt: Prompt[Any],
-) -> Iterator[tuple[Provenance, GuidanceProviderConfig, list[DecisionPoint]]]:
-    points: dict[int, list[DecisionPoint]] = {}
-    known: dict[int, tuple[Provenance, GuidanceProviderConfig]] = {}
-    for point, entries in prompt.table.guides.items():
-        for entry in entries:
-            known[entry.order] = (entry.source, entry.config)
-            points.setdefault(entry.order, []).append(point)
-    for order, (source, config) in known.items():
-        yield source, config, points[order]
-
-
 def _heard(host: Host, point: DecisionPoint, config: GuidanceProviderConfig) -> bool:
     delivery = host.delivers(point)
     return delivery is not Delivery.NONE and (delivery is not Delivery.REFUSAL or config.refuse)
@@ -126,10 +113,6 @@ def _heard(host: Host, point: DecisionPoint, config: GuidanceProviderConfig) -> 
 def _covered(point: DecisionPoint, heard: list[DecisionPoint]) -> bool:
     """Whether nothing is lost: any response may be the last, and each has a PRE_TOOL_SELECTION."""
     return point is DecisionPoint.PRE_RESPONSE and DecisionPoint.PRE_TOOL_SELECTION in heard
-
-
-def _listed(points: list[DecisionPoint]) -> str:
-    return ", ".join(point.name for point in points)
 
 
 def _remedy(silent: list[DecisionPoint]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from trimtab import (
     SYSTEM_CLOCK,
     Configuration,
     ConfigurationError,
-    DecisionPoint,
     Delivery,
     Prompt,
     ProviderError,
@@ -37,30 +36,18 @@ def check_prompt(prompt: Prompt[Any], *, gate: bool) -> tuple[str, ...]:
     Raises:
         UnsupportedPoint: a guidance provider would never be heard.
     """
-    for name, points, may_refuse in _guidance(prompt):
+    for entry, points in prompt.table.guiding:
         ways = {delivery(gate=gate)[point] for point in points}
-        if not ways - {Delivery.NONE, *({Delivery.REFUSAL} if not may_refuse else ())}:
+        if not ways - {Delivery.NONE, *(() if entry.config.refuse else (Delivery.REFUSAL,))}:
             listed = ", ".join(point.name for point in points)
             fix = "name other decision_points" if gate else "set gate = true, or name others"
             raise UnsupportedPoint(
-                f"prompt {prompt.name!r}: {name!r} speaks only at {listed}, where the proxy can't "
-                f"place text: {fix}"
+                f"prompt {prompt.name!r}: {entry.source.full_name!r} speaks only at {listed}, "
+                f"where the proxy can't place text: {fix}"
             )
     if prompt.table.checks and not gate:
         return (f"prompt {prompt.name!r}: completion checkers are asked only with gate = true",)
     return ()
-
-
-def _guidance(prompt: Prompt[Any]) -> Iterator[tuple[str, list[DecisionPoint], bool]]:
-    """Yield name, decision points and leave to refuse of each guidance provider."""
-    points: dict[int, list[DecisionPoint]] = {}
-    known: dict[int, tuple[str, bool]] = {}
-    for point, entries in prompt.table.guides.items():
-        for entry in entries:
-            points.setdefault(entry.order, []).append(point)
-            known[entry.order] = (entry.source.full_name, entry.config.refuse)
-    for order, (name, may_refuse) in known.items():
-        yield name, points[order], may_refuse
 
 
 HOST = "proxy"
