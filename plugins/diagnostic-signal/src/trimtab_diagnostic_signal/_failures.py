@@ -98,13 +98,7 @@ class Failure:
         self.spans.clear()
 
     def happened(self, call: CallRecord, turn: int, *, waited: bool) -> None:
-        """Count `call`, at most once per turn.
-
-        Args:
-            call: the failing call.
-            turn: number of its turn.
-            waited: whether the agent has waited since the last failing turn.
-        """
+        """Count `call`, at most once per turn."""
         if self.times and turn - self.last > _FORGOTTEN_AFTER:
             self.reset()
         if self.times == 0 or self.last != turn:

@@ -27,12 +27,21 @@ _APART = 8
 _LOOKED_AT = 4
 """Calls of a tool that are looked back at: those that do the same with it by turns."""
 _VALUE = LazyPattern(r"\d+(?:\.\d+)?")
+HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_NAME = LazyPattern(r"(?<![\w./-])(?=[\d./-]*[^\W\d])[\w./-]*\d(?:[\w./-]*\w)?")
+_SUCCEEDED = LazyPattern(r"(?i)\b(?:ok|succeeded|success)[\"']?\s?[=:]\s?true\b")
+_TEXT = LazyPattern(r"\"([^\"]{3,})\"")
+_SENTENCE = 20
+"""Characters from which a value with a blank, or in another script, is a text and no name: what
+such a call does again is said again, and no state is asked for."""
 _STEADY = 1.5
 """Pauses of which none is longer by half are equal: then what grows by the same may keep time."""
 _DEEDS = 2
 _LOOKS = 4
+_TEXTS = 6
 """Times that a counter must have grown alike to be one of the calls: once a deed tells it of
-itself, and for a look, which may show how work goes on, as late as identical answers twice over."""
+itself, and for a look, which may show how work goes on, as late as identical answers twice over;
+latest where a text may be a question or a deed."""
 
 
 def waits(call: CallRecord) -> bool:
@@ -49,6 +58,24 @@ def may_change(call: CallRecord) -> bool:
     """Tell whether a call may have changed what later calls return, and does not deny it."""
     done = not call.failed and call.outcome is Outcome.OK
     return done and not call.reads and not says_unchanged(call.output)
+
+
+def writes_text(call: CallRecord) -> bool:
+    """Tell whether a call that may change something has a text in its arguments."""
+    if call.reads or call.command is not None:
+        return False
+    values = (value for value in _TEXT.findall(call.params_text) if len(value) >= _SENTENCE)
+    return any(" " in value or not value.isascii() for value in values)
+
+
+def hands_on(shown: CallRecord, call: CallRecord) -> bool:
+    """Tell whether a call takes a name with a digit in it from the answer before."""
+    return not set(_NAME.findall(shown.output)).isdisjoint(_NAME.findall(call.params_text))
+
+
+def succeeds(call: CallRecord) -> bool:
+    """Tell whether an answer says that a deed was done."""
+    return confirms(call.output) or _SUCCEEDED.search(call.output) is not None
 
 
 class Action:
@@ -251,7 +278,8 @@ class Actions:
         what has moved in the answer is news.
 
         It is not where a call has made it anew: an id, a number that its arguments hold or that an
-        answer since has told, a count of the calls.
+        answer since has told, a count of the calls, a name in the place of the one that it takes
+        up, what the agent has just written itself.
         """
         call = action.calls[0]
         if call.command is not None or call.failed or not self.kept:
@@ -260,9 +288,13 @@ class Actions:
         likes = [*islice(self.alike_in_tool(call), 0 if reads else _LOOKED_AT)]
         for earlier in [*likes, *islice(self._chain(action.earlier), 1)]:
             before = earlier.calls[0]
-            if len(earlier.calls) > 1 or before.failed or abs(call.size - before.size) > _APART:
+            if len(earlier.calls) > 1 or before.failed:
                 continue
-            pairs = moved(before.shape, call.shape, reads=reads)
+            pairs = None
+            if abs(call.size - before.size) <= _APART:
+                pairs = moved(before.shape, call.shape, reads=reads)
+            if pairs is None and reads and self._echoes(action) == self._echoes(earlier) != "":
+                pairs = ()
             if pairs is not None:
                 return self._moves(action, earlier, pairs)
         return True
@@ -275,13 +307,19 @@ class Actions:
         pairs = [
             (was, now)
             for was, now in pairs
-            if was.label[-1:] not in taken and not (_holds(call, now) and _holds(before, was))
+            if was.label[-1:] not in taken
+            and not (_holds(call, was) or (_holds(call, now) and _holds(before, was)))
         ]
         told = [pair for pair in pairs if not _is_clock(*pair, between)]
         action.clocked = len(told) + 1 == len(pairs)  # two that grow are work
         pairs, action.like = told if action.clocked else pairs, earlier.number
-        acts = not call.reads and (call.profile.writes or call.fingerprint != before.fingerprint)
+        writes = writes_text(call)
+        acts = not call.reads and (
+            call.profile.writes or call.fingerprint != before.fingerprint or writes
+        )
         needed, since = _DEEDS if acts else _LOOKS, 0
+        if writes and not (call.profile.writes or succeeds(call)):
+            needed = _TEXTS
         if pairs:
             action.steps = steps_of(pairs)
             if not action.steps:
@@ -302,6 +340,18 @@ class Actions:
             alike = (o.kind for o in self._chain(one.earlier) if o.brought == one.brought)
             one.kind = next(alike, one.number)
         return False
+
+    def _echoes(self, look: Action) -> str:
+        """Return what a look shows besides what the agent wrote just before it; empty if that is
+        not in it.
+        """
+        place = look.number - self.kept[0].number - 1
+        if not 0 <= place < len(self.kept) or self.kept[place].calls[0].reads:
+            return ""
+        said = shown = look.calls[0].output
+        for text in sorted(_TEXT.findall(self.kept[place].calls[0].params_text), key=len)[::-1]:
+            said = said.replace(text, "~")
+        return "" if said == shown else said
 
     def _counts_looks(self, action: Action) -> bool:
         """Tell whether what has grown in an answer counts the calls, and not time or work: pauses

@@ -76,13 +76,7 @@ def loop_of(
     length: int = 1,
     tools: tuple[str, ...] = (),
 ) -> Loop:
-    """Return the loop that `call` ends.
-
-    Args:
-        kind, times, members, confidence, length, tools: as in `Loop`; without `tools`, the tool
-            of `call`.
-        call: the last of its calls.
-    """
+    """Return the loop that `call` ends."""
     if call.failed and length == 1:
         episode = failure_episode(call)
     else:

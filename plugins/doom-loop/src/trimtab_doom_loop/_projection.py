@@ -11,7 +11,7 @@ import attrs
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions
-from trimtab_doom_loop._effects import Rejections, find_renamed, find_without_effect
+from trimtab_doom_loop._effects import Rejections, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import (
@@ -180,11 +180,9 @@ class LoopProjection(CallProjection):
             return None
         found = find_without_effect(self._actions, action, self._limits.times)
         if found is None and same_tool:
-            found = (
-                find_paged_again(self._actions, action, self._repeats)
-                or find_renamed(self._actions, self._limits.times)
-                or find_asked_in_other_words(self._actions, self._repeats)
-            )
+            found = find_paged_again(
+                self._actions, action, self._repeats
+            ) or find_asked_in_other_words(self._actions, self._repeats)
         return found
 
     def _teaches_nothing(self, action: Action, before: Action | None) -> bool:

@@ -127,14 +127,7 @@ def seen(
     quoted: bool = True,
     named: bool = True,
 ) -> str:
-    """Return what was seen, with numbers; names and quotes are bounded.
-
-    Args:
-        loop: what was found.
-        longest_quote: characters.
-        quoted: whether the answer is quoted here, and not elsewhere in the text.
-        named: whether the call is named with its arguments.
-    """
+    """Return what was seen, with numbers; names and quotes are bounded."""
     call = _short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote))
     told = _SEEN[loop.kind]
     return (told.replace(" in a row", "") if loop.apart else told).format(
@@ -185,17 +178,7 @@ def text_for(
     helpers: Mapping[WayOut, str] | None = None,
     turn: int = 0,
 ) -> str:
-    """Return the text of `level` about `loop`: a built-in one has at most 300 characters.
-
-    Args:
-        loop: what was found.
-        level: 1, 2 or 3.
-        texts: of the user, by level.
-        asked: what the answer asks for.
-        untried: tools to propose, the most helpful first.
-        helpers: the tools by which the agent can wait, or ask its user.
-        turn: the number of the turn.
-    """
+    """Return the text of `level` about `loop`: a built-in one has at most 300 characters."""
     template = texts.get(level)
     rest = _Rest(asked if loop.kind not in _NEXT else None, untried, helpers or {}, turn)
     if template is not None:

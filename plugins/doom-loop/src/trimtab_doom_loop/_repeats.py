@@ -5,12 +5,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import attrs
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, moves_unseen, taken_up, waits
+from trimtab_doom_loop._actions import (
+    HANDLE,
+    Action,
+    Actions,
+    hands_on,
+    moves_unseen,
+    succeeds,
+    taken_up,
+    waits,
+    writes_text,
+)
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
@@ -61,7 +71,9 @@ _FLAG = LazyPattern(
 )
 _VALUE = LazyPattern(r"[^\"]{8,}")
 """Characters between quotes that stand in two places by design, and not by chance."""
-_HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_CERTAIN = 0.95
+_DOUBT = 0.8
+"""Confidence of rounds: of changes that may each be for something else, not enough for a ban."""
 _SHORT_COMMAND = 80
 """Characters of a command in which its program and its verb stand."""
 _ASKING = STATES | {"check"}
@@ -85,7 +97,7 @@ def find_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
         if kept[-1 - length].kind == last:
             echo = _echo(kept, length)
             rest = length - 1 if length > longest else 0
-            needed = times + (_changes_again(kept[-1], length) or kept[-1].clocked)
+            needed = times + (_changes_again(kept, length) or kept[-1].clocked)
             if echo + rest >= length * (needed - 1) and (
                 loop := _rounds(actions, length, 1 + echo // length)
             ):
@@ -101,9 +113,15 @@ def _echo(kept: Sequence[Action], length: int) -> int:
     return count
 
 
-def _changes_again(action: Action, length: int) -> int:
-    """Return 1 if a successful change is repeated, since one repeat may be intended."""
-    return int(length == 1 and all(c.profile.writes and not c.failed for c in action.calls))
+def _changes_again(actions: Sequence[Action], length: int) -> int:
+    """Return 1 if a successful change is repeated, since one repeat may be intended; but not of a
+    text that is known to be written once more each time, as other ids show.
+    """
+    calls, one = actions[-1].calls, actions[-1].calls[0]
+    if length > 1 or any(call.failed for call in calls):
+        return 0
+    more = writes_text(one) and one.output_hash != actions[-2].calls[0].output_hash
+    return int(all(call.profile.writes for call in calls) != more)
 
 
 def _rounds(
@@ -130,7 +148,7 @@ def _rounds(
         [*calls, *failing][-1],
         times=rounds,
         members=frozenset(members if len(calls) > 1 else {*members, stable_answer_key(calls[0])}),
-        confidence=1.0 if length == 1 else 0.95,
+        confidence=1.0 if length == 1 else _CERTAIN,
         length=length,
         tools=tuple(dict.fromkeys(c.tool for c in calls)),
     )
@@ -257,7 +275,7 @@ def _asks_for_state(call: CallRecord) -> bool:
 
 def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
     """Tell whether a call names what an answer before action `first` gave, to no mere look."""
-    handles = set(_HANDLE.findall(call.params_text))
+    handles = set(HANDLE.findall(call.params_text))
     return any(
         any(handle in one.output for handle in handles)
         for earlier in actions.kept
@@ -335,10 +353,6 @@ def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
 def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
     """Tell whether an answer that was not there before came before each call: then the call, say
     a note or a message, is about something else each time.
-
-    Args:
-        call: the repeated call.
-        between: all actions since its first occurrence, latest first.
     """
     news, later = False, between[0]
     for action in between:
@@ -370,13 +384,13 @@ def _only_prepares(action: Action, later: Action) -> bool:
 def find_like_rounds(actions: Actions, longest: int, times: int, similarity: float) -> Loop | None:
     """Find rounds of near-equal calls that get the same answers, one of which says something."""
     kept = actions.kept
-    last = kept[-1].brought
-    for length in range(2, min(longest, len(kept) // (times + 1)) + 1):
-        if kept[-1 - length].brought != last:
+    for length in range(2, min(longest, len(kept) // times) + 1):
+        if not _same_step(kept[-1], kept[-1 - length], kept[-length]):
             continue
         several = len({kept[-1 - place].brought for place in range(length)}) > 1
-        if several and (rounds := _in_step(kept, length)) > times:  # one answer is no round
-            return _rounds(actions, length, rounds, LoopKind.LIKE_CYCLE)
+        if several and (found := _in_step(kept, length, times)):  # one answer is no round
+            loop = _rounds(actions, length, found[0], LoopKind.LIKE_CYCLE)
+            return loop and attrs.evolve(loop, confidence=found[1])
         tail, same = list(kept)[::-1], 0
         undone = _goes_back(tail[:length])
         for later, earlier, shown in zip(tail, tail[length:], tail[1:], strict=False):
@@ -406,25 +420,64 @@ def _goes_back(round_: Sequence[Action]) -> bool:
     return any(len(values) == len(round_) for values in states.values())
 
 
-def _in_step(kept: Sequence[Action], length: int) -> int:
-    """Return how many of the last rounds got the same answers throughout, where one that says
-    something came to attempts at one thing: a search in other words, say, with what is done to its
-    results each time.
+def _in_step(kept: Sequence[Action], length: int, times: int) -> tuple[int, float] | None:
+    """Return how many of the last rounds got the same answers throughout, and how certain it is
+    that they are a loop; None if they are too few.
+
+    A text is written again in each, whatever is done with the names that it gets; or an answer
+    that says something, which takes one round more, came to attempts at one thing: a search in
+    other words, say, with what is done to its results each time; or a change is tried, and then
+    looked at, which takes two.
     """
-    count = 0
-    while count + length < len(kept) and (
-        kept[-1 - count].brought == kept[-1 - count - length].brought
-    ):
-        count += 1
+    latest_first = list(kept)[::-1]
+    steps = zip(latest_first, latest_first[length:], latest_first[length - 1 :], strict=False)
+    count = sum(1 for _ in takewhile(lambda step: _same_step(*step), steps))
     rounds = 1 + count // length
+    if rounds < times:
+        return None
     tail = list(kept)[-length * rounds :]
+    found = told = tried = again = other = False
     for place in range(length):
         calls = [action.calls[0] for action in tail[place::length]]
-        if not (calls[-1].profile.writes or calls[-1].failed) and calls[-1].size >= _CONTENT:
-            varied = len({call.fingerprint for call in calls}) == len(calls)
-            if varied and not confirms(calls[-1].output) and attempts(calls):
-                return rounds
-    return 1
+        last, same = calls[-1], len({call.fingerprint for call in calls})
+        tells = not (last.profile.writes or last.failed or confirms(last.output))
+        tries = same > 1 and attempts(calls)
+        found = found or (tells and tries and same == len(calls) and last.size >= _CONTENT)
+        told, tried = told or tells, tried or (tries and not last.reads)
+        again = again or (same == 1 and writes_text(last))
+        other = other or not (
+            same == 1 or (alike_but_for_numbers(calls) and _handed(tail, place, length))
+        )
+    if again and not other:
+        return rounds, _DOUBT
+    if found and rounds > times:
+        return rounds, _CERTAIN
+    return (rounds, _DOUBT) if told and tried and rounds > times + 1 else None
+
+
+def _handed(tail: Sequence[Action], place: int, length: int) -> bool:
+    """Tell whether the calls at one place of several rounds take names from answers of theirs."""
+    return all(
+        any(hands_on(one.calls[0], tail[number].calls[0]) for one in tail[number - length : number])
+        for number in range(place + length, len(tail), length)
+    )
+
+
+def _same_step(later: Action, earlier: Action, after: Action) -> bool:
+    """Tell whether two actions got the same, or did one deed again with other names.
+
+    Args:
+        later, earlier: the actions.
+        after: the one that follows the earlier one, and may take up what that made.
+    """
+    if later.brought == earlier.brought:
+        return True
+    one, other = later.calls[0], earlier.calls[0]
+    if one.tool != other.tool or one.reads or one.failed or one.command is not None:
+        return False
+    if HANDLE.sub("#", one.output) != HANDLE.sub("#", other.output):
+        return False
+    return bool(one.profile.writes) or succeeds(one) or hands_on(other, after.calls[0])
 
 
 def _same_effect(
@@ -432,12 +485,6 @@ def _same_effect(
 ) -> bool:
     """Tell whether two actions are the same, or near-equal and got the same; a confirmation shows
     that only of a move on a screen, and of deeds that undo each other.
-
-    Args:
-        earlier, later: the actions.
-        shown: the action before the later one, which may show the names of what it takes up.
-        similarity: share from which two arguments are near-equal.
-        undone: whether each round ends where it began.
     """
     if earlier.kind == later.kind and earlier.brought == later.brought:
         return True

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._actions import Action, Actions, writes_text
 from trimtab_doom_loop._effects import (
-    find_done_again,
-    find_judged_again,
-    find_own_echo,
-    find_renamed,
     find_without_effect,
 )
 from trimtab_doom_loop._loop import Loop
@@ -46,16 +42,7 @@ class Limits(NamedTuple):
 def find_loop(
     actions: Actions, action: Action, limits: Limits, repeats: int, *, streak: int, stale: int
 ) -> Loop | None:
-    """Find the loop that an action belongs to, if its calls or answers were there before.
-
-    Args:
-        actions: the last actions.
-        action: the last of them.
-        limits: the detector's options.
-        repeats: how many equal actions are a loop: more than the user asked for.
-        streak: how many actions in a row brought the same answers.
-        stale: how many actions in a row repeated a call and brought the same.
-    """
+    """Find the loop that an action belongs to, if its calls or answers were there before."""
     similarity, longest, times = limits
     if len(action.calls) >= times:
         found = find_duplicates(action, times)
@@ -72,11 +59,7 @@ def find_loop(
         or find_without_effect(actions, action, times)
         or find_known(actions, stale, repeats)
         or find_told_again(actions, times)
-        or find_renamed(actions, times)
         or find_asked_in_other_words(actions, times)
-        or find_done_again(actions, repeats, longest)
-        or find_judged_again(actions, times)
-        or find_own_echo(actions, times)
     )
 
 
@@ -91,6 +74,6 @@ def _find_near_repeats(
 ) -> Loop | None:
     similarity, longest, _ = limits
     found = None
-    if not action.news:
+    if not action.news or (action.earlier >= 0 and writes_text(action.calls[0])):
         found = find_like_rounds(actions, longest, repeats, similarity)
     return found or find_same_answer(actions, streak, repeats, similarity)

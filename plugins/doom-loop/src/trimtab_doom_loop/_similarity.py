@@ -50,11 +50,6 @@ def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
     """Tell whether calls say one thing in other words, in any language: much of what their texts
     are made of stands in some others, though not in all. Of a list, all share the same, and each
     has the rest for itself.
-
-    Args:
-        calls: in order, the first or the last first.
-        most: how many of the texts in their arguments may be others each time; messages have a
-            few.
     """
     if len({frozenset(_NAME_OR_NUMBER.findall(call.params_text)) for call in calls}) > 1:
         return False
@@ -164,12 +159,6 @@ def one_deed(calls: Sequence[CallRecord]) -> bool:
         return False
     bare = min(deeds, key=len)
     return all(bare <= deed for deed in deeds) and deeds.count(bare) >= _BARE
-
-
-def same_subject(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether the longest text in the arguments, a path or a pattern, is always the same."""
-    subjects = {max(_TEXT.findall(call.params_text), key=len, default="") for call in calls}
-    return len(subjects) == 1 and len(subjects.pop()) >= _SHORTEST_SUBJECT
 
 
 def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:

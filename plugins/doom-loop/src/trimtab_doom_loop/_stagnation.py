@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise, starmap, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
+from trimtab_doom_loop._actions import Action, Actions, hands_on, moves_unseen, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (
@@ -20,7 +20,6 @@ from trimtab_doom_loop._similarity import (
     respelled,
     retold,
     same_message,
-    same_subject,
     stable_answer_key,
 )
 from trimtab_signals import (
@@ -70,14 +69,7 @@ _STRUCTURED = ("{", "[", "<")
 
 
 def find_same_answer(actions: Actions, streak: int, times: int, similarity: float) -> Loop | None:
-    """Find `streak` actions in a row that brought one answer for varying arguments.
-
-    Args:
-        actions: the last actions.
-        streak: how many actions in a row brought the answers of the last one.
-        times: repeats of an exact call that are a loop; more are needed here.
-        similarity: share (0.0–1.0) from which two arguments are near-equal.
-    """
+    """Find `streak` actions in a row that brought one answer for varying arguments."""
     if streak <= times:
         return None
     tail = list(actions.kept)[-min(streak, 4 * times) :]
@@ -101,7 +93,8 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
         return None
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
-    return loop_of(kind, last, times=streak, members=frozenset({stable_answer_key(last)}))
+    members = frozenset(map(stable_answer_key, calls))
+    return loop_of(kind, last, times=streak, members=members)
 
 
 def _asked_again(calls: Sequence[CallRecord], times: int) -> bool:
@@ -128,12 +121,11 @@ def _hunts(calls: Sequence[CallRecord]) -> bool:
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
-    failures = sum(call.failed for call in calls)
-    if 0 < failures < len(calls):
-        return None
-    idle = last.profile.writes and all(map(_changes_nothing, calls))
-    if failures or idle or _complains(last):
-        return _MORE_FOR_ERROR if idle else _needed_for_failures(calls)
+    if last.failed or _complains(last) or all(map(_changes_nothing, calls)):
+        return _needed_for_failures(calls)
+    again = calls[1:]
+    if alike_but_for_numbers(again) and all(starmap(hands_on, pairwise(again))):
+        return _MORE_FOR_NUMBERS  # one thing, under the name that each answer gives it
     same_command = last.command and len({call.command for call in calls}) == 1
     if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
@@ -162,8 +154,6 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     again = calls[1:]  # the first answer was news, and its call may have been another
     if alike_but_for_numbers(again):
         return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
-    if same_subject(calls):
-        return _MORE_FOR_NUMBERS
     if calls[-1].reads and attempts(calls) and not different_things(calls):
         return _MORE_FOR_NOTHING  # one search in other words
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
@@ -225,16 +215,13 @@ def _complains(call: CallRecord) -> bool:
 def find_same_page(actions: Actions, times: int) -> Loop | None:
     """Find one long answer to whatever is done with several tools: a page that doesn't change, or
     a sentence that two readers of different things bring.
-
-    Args:
-        actions: the last actions.
-        times: repeats of an exact call that are a loop; thrice as many are needed here, and one
-            more of readers.
     """
-    kept = actions.kept
-    last = kept[-1].calls[0]
+    kept, action = actions.kept, actions.kept[-1]
+    last = action.calls[0]
     if last.size < _SMALLEST or len(kept) <= times or kept[-2].calls[0].size != last.size:
         return None
+    if action.may_repeat is False and action.number - action.alike <= times:
+        return None  # that one would show it too
     if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
         return None
     latest_first = (action.calls[0] for action in reversed(kept))
@@ -257,13 +244,7 @@ def _shows(call: CallRecord, last: CallRecord) -> bool:
 
 
 def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
-    """Find actions that go on without a new answer: see the functions below.
-
-    Args:
-        actions: the last actions.
-        stale: how many actions in a row repeated a call and brought the same.
-        times: repeats of a call that are a loop.
-    """
+    """Find actions that go on without a new answer: see the functions below."""
     needed = 3 * times - 1
     action = actions.kept[-1]
     if action.excused:
@@ -283,11 +264,6 @@ def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
 def find_told_again(actions: Actions, times: int) -> Loop | None:
     """Find answers that one tool has all given before, whatever it was asked: documents that are
     read a third time, each time with another reason.
-
-    Args:
-        actions: the last actions.
-        times: repeats of a call that are a loop; so many of the last answers came so often, and
-            twice as many came again.
     """
     kept, tail = actions.kept, list(islice(reversed(actions.kept), 2 * times))
     if len(tail) < 2 * times or any(action.news or len(action.calls) > 1 for action in tail):
@@ -306,13 +282,7 @@ def find_told_again(actions: Actions, times: int) -> Loop | None:
 
 
 def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | None:
-    """Find pages of one thing that hold only what its earlier pages held.
-
-    Args:
-        actions: the last actions.
-        action: the last of them, a single call.
-        times: repeats of a call that are a loop.
-    """
+    """Find pages of one thing that hold only what its earlier pages held."""
     needed, call = 2 * times, action.calls[0]
     if len(actions.kept) <= needed or call.size < _SMALLEST:
         return None
@@ -369,10 +339,6 @@ def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) ->
 def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     """Find one question or order that is put in other words each time, to a person or an agent,
     though the answers bring nothing more.
-
-    Args:
-        actions: the last actions.
-        times: repeats of an equal call that are a loop; two more are needed here.
     """
     kept, needed = actions.kept, times + _MORE_FOR_NUMBERS
     last = kept[-1].calls[0]

@@ -132,12 +132,6 @@ def could_be_one_of_several(
     It succeeded, changes nothing and doesn't wait, or its tool is declared independent. Where
     nothing is known of its tool, what it is about was named before, and it answers more than that
     something was done; by the user alone, where its name is that of a move on a screen.
-
-    Args:
-        link: the call.
-        others: the other calls of the streak.
-        request: the user's last message.
-        named: returns it, and what was answered before the calls of its tool.
     """
     call, profile = link.call, link.call.profile
     if call.failed or call.waits:
@@ -202,11 +196,6 @@ def depends(link: Link, earlier: Sequence[Link], request: str = "") -> bool:
     An argument that is part of an earlier answer, and of no earlier argument, is taken from that
     answer. A search that follows one without results depends on it, unless the user has named what
     each of them looks for.
-
-    Args:
-        link: the call.
-        earlier: the calls before.
-        request: the user's last message.
     """
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:

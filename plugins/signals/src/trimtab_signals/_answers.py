@@ -103,11 +103,7 @@ which a complaint names its reason. In a longer text such words may stand by cha
 
 
 def confirms(said: str) -> bool:
-    """Tell whether an output only confirms in known words that something was done.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said` only confirms in known words that something was done."""
     said = said.strip()
     if not said:
         return True
@@ -130,29 +126,17 @@ def _width(said: str) -> int:
 
 
 def refuses(said: str) -> bool:
-    """Tell whether a short output says that something was not done.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said`, if short, says that something was not done."""
     return len(said) <= _SHORT and _REFUSED.search(said) is not None
 
 
 def says_unchanged(said: str) -> bool:
-    """Tell whether an output says that nothing has changed.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said` says that nothing has changed."""
     return len(said) <= _SHORT and _UNCHANGED.search(said) is not None
 
 
 def finds_nothing(said: str) -> bool:
-    """Tell whether an output is empty, or says that there is nothing.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said` is empty, or says that there is nothing."""
     said = said.strip()
     if len(said) > _SHORT:
         return False
@@ -160,21 +144,13 @@ def finds_nothing(said: str) -> bool:
 
 
 def reports_nothing(said: str) -> bool:
-    """Tell whether an output says in words that there is nothing.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said` says in words that there is nothing."""
     said = said.strip()
     return len(said) <= _SHORT and _NOTHING.search(said) is not None
 
 
 def in_progress(said: str) -> bool:
-    """Tell whether an output says that something is not finished yet.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said` says that something is not finished yet."""
     if len(said) <= _SHORT:
         told = _DENIED.sub("", lowered(said))
         goes_on = _IN_PROGRESS.search(told) is not None or _GOING.search(told) is not None
@@ -189,11 +165,7 @@ def _states_in(said: str) -> list[str]:
 
 
 def not_yet(said: str) -> bool:
-    """Tell whether a failure says that the time for it has not come; it excuses those who wait.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether `said`, of a failure, means "not yet", which excuses those who wait."""
     return len(said) <= _SHORT and _NOT_YET.search(said) is not None
 
 
@@ -203,11 +175,7 @@ def without_not_yet(said: str) -> str:
 
 
 def has_ended(said: str) -> bool:
-    """Tell whether an output says that the process waited for has ended, in success or failure.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether by `said` the process waited for has ended, in success or failure."""
     if len(said) <= _SHORT:
         ended = _ENDED.search(_DENIED.sub("", said)) is not None
     else:
@@ -217,18 +185,10 @@ def has_ended(said: str) -> bool:
 
 
 def blames_call(said: str) -> bool:
-    """Tell whether an answer says that the command itself is wrong.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the answer `said` says that the command itself is wrong."""
     return len(said) <= _STATED and _MALFORMED.search(said) is not None
 
 
 def asks_for_input(said: str) -> bool:
-    """Tell whether an output ends with a prompt that somebody must answer.
-
-    Args:
-        said: the output.
-    """
+    """Tell whether the output `said` ends with a prompt that somebody must answer."""
     return _ASKS.search(said[-_SHORT:]) is not None

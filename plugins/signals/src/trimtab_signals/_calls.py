@@ -38,17 +38,14 @@ _ALIKE = 3
 """Turns and calls after which a complaint is a failure."""
 LOOKED_AT = 24
 """Calls that are looked back at: a complaint returns soon."""
+_OK = Outcome.OK
 # Of HTTP and of JSON-RPC.
 _CODE = LazyPattern(r"(?<![\w.:-])[45]\d\d(?=\s|[:,;)\]]|$)|(?<!\w)-32\d{3}\b")
 
 
 def tail_of(call: CallRecord) -> str:
-    """Return how a call's answer ends if it may be a complaint; else an empty text.
-
-    Args:
-        call: the call.
-    """
-    if call.failed or not _SHORTEST <= call.size <= _LONGEST or call.outcome is not Outcome.OK:
+    """Return how a call's answer ends if it may be a complaint; else an empty text."""
+    if call.failed or not _SHORTEST <= call.size <= _LONGEST or call.outcome is not _OK:
         return ""
     said = call.output
     return "" if said[0] in "{[" else said[-_TAIL:]
@@ -60,10 +57,6 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
 
     A success of the same operation ends the count. Different operations that are told the very same
     have nothing in common but what keeps them from it.
-
-    Args:
-        call: the call, whose answer may be a complaint.
-        before: the calls before it, the latest first.
     """
     said, tail, does = call.output, tail_of(call), _operation(call)
     coded = _CODE.search(said) is not None
@@ -131,11 +124,7 @@ class TurnRecord:
         return "+".join(sorted({call.fingerprint for call in self.asked}))
 
     def repeats(self, other: TurnRecord) -> bool:
-        """Tell whether both turns made the same calls and got the same answers.
-
-        Args:
-            other: an earlier turn.
-        """
+        """Tell whether this turn made the calls of an earlier `other`, and got the same answers."""
         same_calls = self.fingerprint == other.fingerprint and bool(self.asked)
         return same_calls and same_outputs(other.asked, self.asked)
 

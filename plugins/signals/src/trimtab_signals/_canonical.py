@@ -85,12 +85,7 @@ def _text(value: str) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return `value` with each object in it as its text, for objects whose own methods raise.
-
-    Args:
-        value: any value.
-        depth: how deep `value` is nested in another.
-    """
+    """Return `value` with each object in it as its text, for objects whose own methods raise."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if depth <= _DEEPEST and type(value) is dict:

@@ -93,12 +93,7 @@ def arguments_in(given: str) -> Mapping[str, str]:
 
 
 def shown(change: Change | None, given: str) -> Change | None:
-    """Return a change as a text shows it, numbers as they were given; None if it is too long.
-
-    Args:
-        change: what was found.
-        given: the call with its arguments.
-    """
+    """Return a change as a text shows it, numbers as they were given; None if it is too long."""
     if change is None or len(change.call) > _LONGEST:
         return None
     name = change.refused.partition("=")[0]
@@ -139,14 +134,7 @@ def instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
 
 
 def swapped(first: str, last: str, arguments: Mapping[str, str], line: str) -> Change | None:
-    """Return the ends of a stretch the other way round, if an answer speaks of one that ends first.
-
-    Args:
-        first: name of the argument that begins it.
-        last: that of the one that ends it.
-        arguments: of the call.
-        line: of the answer.
-    """
+    """Return the ends of a stretch the other way round, if `line` speaks of one that ends first."""
     speaks = (
         stands(key, line) or (len(arguments[key]) > 3 and stands(arguments[key], line))
         for key in (first, last)
@@ -311,13 +299,7 @@ def less(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
 
 
 def next_in(said: str, part: str, given: str) -> str:
-    """Return what to call a part's tool with to have the next part; empty if it does not follow.
-
-    Args:
-        said: what the answer says of the next part.
-        part: the number of the next page or line, if the answer counts.
-        given: the call with its arguments.
-    """
+    """Return what to call a part's tool with to have the next part; empty if it does not follow."""
     arguments = arguments_in(given)
     if part.startswith("page ") and "page" in arguments:
         return f"with page='{part[5:]}'"

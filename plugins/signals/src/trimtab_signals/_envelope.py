@@ -147,11 +147,7 @@ def _says(value: Any) -> bool:
 
 
 def arguments_of(params: Any) -> Any:
-    """Return the arguments of a call, where they come as JSON text, or below one field.
-
-    Args:
-        params: the arguments as they came.
-    """
+    """Return the arguments in `params`, which may be JSON text, or have them below one field."""
     if type(params) is str and params[:1] == "{":
         params = parsed(params)
     if type(params) is dict and len(params) == 1:

@@ -128,12 +128,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def excerpt(text: str) -> str:
-    """Return an output as a sentence quotes it; empty if nothing is left.
+    """Return the output `text` as a sentence quotes it; empty if nothing is left.
 
     Colours are left out, and what the harness of a shell puts around the output.
-
-    Args:
-        text: the output.
     """
     lines = (line.rstrip() for line in plain_text(bounded(text)).splitlines()[:_LINES])
     told = (_TAGS.sub("", line.strip()) for line in lines if not _STATUS.match(line))
@@ -164,12 +161,9 @@ def identifying(lines: Iterable[str]) -> list[str]:
 
 
 def key_line(text: str) -> str:
-    """Return the line of a failure's text that a person would quote; empty if there is none.
+    """Return the line of the `text` of a failure that a person would quote; empty if there is none.
 
     That is the last exception of a traceback, else the first complaint that is specific.
-
-    Args:
-        text: the output or error.
     """
     return best_line(lines_of(text)).strip()
 

@@ -158,15 +158,7 @@ def failed(
     profile: ToolProfile,
     command: str | None,
 ) -> bool:
-    """Tell whether the call failed, as far as flags, statuses and declarations tell.
-
-    Args:
-        event: the ended call.
-        said: its answer without what is around it.
-        holders: the objects that hold it.
-        profile: what is known about its tool.
-        command: its command line, where the tool is a shell.
-    """
+    """Tell whether the call failed, as far as flags, statuses and declarations tell."""
     outcome = event.outcome
     if outcome is not _OK and (outcome is _DENIED or outcome is _INTERRUPTED):
         return False
@@ -241,13 +233,7 @@ def error_signature(text: str, params: Any = None) -> str:
 
 
 def signatures(lines: list[str], key_line: str, params: Any) -> tuple[str, str]:
-    """Return `error_signature` of a text, and the same without looking at `params`.
-
-    Args:
-        lines: of the text, from `lines_of`.
-        key_line: the best of them.
-        params: arguments of the call.
-    """
+    """Return `error_signature` of a text, and the same without looking at `params`."""
     normal = [_without_places(line) for line in (key_line, *identifying(lines))]
     signature = _signature(normal, params)
     return signature, _signature(normal, None) if params else signature

@@ -137,11 +137,7 @@ def without_times(text: str) -> str:
 
 
 def text_of(result: Any) -> str:
-    """Return a tool's result as text: itself, its text blocks, or its canonical form.
-
-    Args:
-        result: text or JSON-like.
-    """
+    """Return a tool's `result` as text: itself, its text blocks, or its canonical form."""
     if type(result) is str:
         return result
     if result is None:

@@ -46,7 +46,9 @@ _NEAR = 3
 """Words before a number that may say what it counts."""
 _HEX = frozenset("0123456789abcdef")
 _HEX_ID = 6
-"""Hexadecimal digits, some of them letters: short ids of runs and commits have six or seven."""
+_HEX_TAIL = 16
+"""Hexadecimal digits, some of them letters: short ids of runs and commits have six or seven; so
+many are one whatever stands before them."""
 _LENGTHY = 12
 """Words of an answer beside which a number that grows by one is a tally; alone it may be news."""
 
@@ -95,7 +97,7 @@ class Slot(NamedTuple):
     Attributes:
         value: as it stands there.
         label: the words before it, lower case; empty if nothing is.
-        behind: the two characters after it.
+        behind: the three characters after it.
     """
 
     value: str
@@ -127,7 +129,7 @@ def shape_of(text: str) -> Shape:
         if not word.isalpha() and _is_value(word):
             frame.append(text[end : match.start()])
             end = match.end()
-            frame.append(_take(word, before, text[end : end + 2], slots))
+            frame.append(_take(word, before, text[end : end + 3], slots))
         before = word if word != _CHANCE else before
     frame.append(text[end:])
     return Shape(digest("".join(frame)), tuple(slots[:_FEW]), words)
@@ -150,7 +152,7 @@ def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     for match in _NUMBER.finditer(word):
         front = word[: match.start()]
         words = (*label_words(label), *label_words(front))
-        slots.append(Slot(match[0], words, word[match.end() :][:2] or behind))
+        slots.append(Slot(match[0], words, word[match.end() :][:3] or behind))
     return str(_NUMBER.sub("#", word))
 
 
@@ -167,8 +169,8 @@ def is_random(word: str) -> bool:
     plain = word.replace("_", "").replace("-", "").replace(".", "")
     kinds = list(map(str.isdigit, plain))
     turns: int = sum(map(ne, kinds, kinds[1:]))
-    if len(plain) >= _HEX_ID and turns and _HEX.issuperset(plain):
-        return True
+    if turns and _HEX.issuperset(plain[-_HEX_TAIL:]) and len(plain) >= _HEX_ID:
+        return turns > 1 or _HEX.issuperset(plain)
     return turns >= 2 and turns * 4 >= len(kinds)
 
 
@@ -257,7 +259,7 @@ def steps_of(pairs: Iterable[tuple[Slot, Slot]]) -> tuple[float, ...]:
 def _is_of_many(slot: Slot) -> bool:
     """Tell whether a number is so much of a whole, or counts pieces of the work."""
     return (
-        slot.behind[:1] in ("/", "%") or slot.behind == " o" or not _RESULTS.isdisjoint(slot.label)
+        slot.behind[:1] in ("/", "%") or slot.behind == " of" or not _RESULTS.isdisjoint(slot.label)
     )
 
 

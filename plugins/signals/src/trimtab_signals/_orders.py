@@ -82,11 +82,7 @@ class Orders:
     things: tuple[tuple[int, str], ...] = ()
 
     def of_tool(self, tool: str) -> int:
-        """Return how many it wants of what a tool makes or does; 0 where it doesn't say.
-
-        Args:
-            tool: its name.
-        """
+        """Return how many it wants of what `tool` makes or does; 0 where it doesn't say."""
         words = [word for word in name_words(tool) if len(word) >= _SHORTEST_NAME]
         return max((n for n, thing in self.things if any(w in thing for w in words)), default=0)
 

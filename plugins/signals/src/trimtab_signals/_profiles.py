@@ -148,11 +148,7 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_KEPT)
 def is_aside(tool: str) -> bool:
-    """Tell whether a tool only takes down a thought or a plan, by its name.
-
-    Args:
-        tool: its name.
-    """
+    """Tell whether `tool` only takes down a thought or a plan, by its name."""
     return not (_PLANS | _THOUGHTS).isdisjoint(_words_of(tool))
 
 

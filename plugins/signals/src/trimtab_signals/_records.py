@@ -131,12 +131,9 @@ class CallRecord:
         return value
 
     def may_repeat(self, other: CallRecord) -> bool:
-        """Tell cheaply whether this output may repeat an earlier one.
+        """Tell cheaply whether this output may repeat that of `other`, an earlier call.
 
         It may if under a quarter of its words are new, without those of the arguments.
-
-        Args:
-            other: the earlier call.
         """
         if self._text is None or other._text is None:
             return True
@@ -177,13 +174,11 @@ class CallRecord:
         return value
 
     def same_output(self, other: CallRecord) -> bool:
-        """Tell whether both outputs say the same, apart from details that differ by chance.
+        """Tell whether this output and that of `other`, an earlier call, say the same, apart from
+        details that differ by chance.
 
         Those of equal calls do so too if they differ only in a value that counts the calls or
         keeps time.
-
-        Args:
-            other: the earlier call.
         """
         if self.output_hash == other.output_hash:
             return True
@@ -262,22 +257,15 @@ _SAVED = {field.name for field in attrs.fields(SavedCall)} - {"frame", "slots", 
 
 
 def failure_episode(call: CallRecord) -> str:
-    """Return the name of a failed call's problem, the same for every provider.
+    """Return the name of the problem of the failed `call`, the same for every provider.
 
     So one provider speaks about it at a time, and its level rises whichever speaks.
-
-    Args:
-        call: the call.
     """
     return f"failure-{digest(call.signature or call.fingerprint)}"
 
 
 def mentions_failure(call: CallRecord) -> bool:
-    """Tell whether a call failed, or its output holds a word of failure.
-
-    Args:
-        call: the call.
-    """
+    """Tell whether `call` failed, or its output holds a word of failure."""
     return call.failed or sounds_like_failure(call.output)
 
 

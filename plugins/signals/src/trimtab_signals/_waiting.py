@@ -88,11 +88,7 @@ def _excuse(call: CallRecord) -> Excuse | None:
 
 
 def complains(call: CallRecord) -> bool:
-    """Tell whether a call failed or its answer sounds like a failure, other than "not yet".
-
-    Args:
-        call: the call.
-    """
+    """Tell whether `call` failed or its answer sounds like a failure, other than "not yet"."""
     return call.failed or sounds_like_failure(without_not_yet(call.output))
 
 
@@ -104,11 +100,7 @@ def _launches(call: CallRecord) -> bool:
 
 
 def leaves_running(call: CallRecord) -> bool:
-    """Tell whether a call leaves something running that may change the results of later calls.
-
-    Args:
-        call: the call.
-    """
+    """Tell whether `call` leaves something running that may change the results of later calls."""
     if call.command is not None and starts_background(call.command):
         return True
     return _tells_running(call.output)
@@ -125,23 +117,14 @@ def is_wait(call: CallRecord) -> bool:
 
 
 def paused(spans: Sequence[Span]) -> bool:
-    """Tell whether the pauses between equal calls grow, as those of a back-off do.
-
-    Args:
-        spans: when each call began and ended.
-    """
+    """Tell whether the pauses between `spans` of equal calls grow, as those of a back-off do."""
     gaps = _gaps(spans)
     grows = all(later >= _GROWTH * earlier for earlier, later in pairwise(gaps))
     return len(gaps) > 1 and grows and gaps[-1] >= _SHORTEST_BACK_OFF
 
 
 def spaced(spans: Sequence[Span], seconds: float) -> bool:
-    """Tell whether so many seconds lie between each two of several equal calls.
-
-    Args:
-        spans: when each call began and ended.
-        seconds: the least.
-    """
+    """Tell whether `seconds` or more lie between each two `spans` of equal calls."""
     gaps = _gaps(spans)
     return bool(gaps) and min(gaps) >= seconds
 
@@ -157,11 +140,7 @@ def _gaps(spans: Sequence[Span]) -> list[float]:
 
 
 def waited_too_long(spans: Sequence[Span]) -> bool:
-    """Tell whether waiting with the same output has reached its limit in calls or in time.
-
-    Args:
-        spans: when each call began and ended.
-    """
+    """Tell whether waits over `spans` without change have reached the limit in calls or time."""
     if len(spans) >= CEILING_CALLS:
         return True
     first, last = spans[0][1], spans[-1][1]
