@@ -44,6 +44,24 @@ def test_three_tools_that_are_told_the_same_need_no_word_that_is_known(answer: s
     assert in_vain(*calls) == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("shown", "other", "told"), [("a", "", True), ("{}", "", False), ("a", "z", False)]
+)
+def test_changes_are_in_vain_where_what_they_are_about_looks_as_before(
+    shown: str, other: str, told: bool
+) -> None:
+    path = "src/shop.py"
+    pairs = [
+        (
+            Call("read_file", {"path": other or path}, shown.format(n)),
+            Call("edit_file", {"path": path, "old": f"x{n}"}, "imeshindikana kubadilisha sehemu"),
+        )
+        for n in range(4)
+    ]
+
+    assert any(in_vain(*[call for pair in pairs for call in pair])) is told
+
+
 def test_the_name_in_an_answer_may_be_another_each_time() -> None:
     names = ("alpha", "beta", "gamma")
     calls = [

@@ -69,8 +69,11 @@ def writes_text(call: CallRecord) -> bool:
 
 
 def hands_on(shown: CallRecord, call: CallRecord) -> bool:
-    """Tell whether a call takes a name with a digit in it from the answer before."""
-    return not set(_NAME.findall(shown.output)).isdisjoint(_NAME.findall(call.params_text))
+    """Tell whether a call takes a name from the answer before: one with a digit in it, or one of
+    several.
+    """
+    names = _NAME.findall(call.params_text)
+    return not set(_NAME.findall(shown.output)).isdisjoint(names) or bool(taken_up(shown, [call]))
 
 
 def succeeds(call: CallRecord) -> bool:

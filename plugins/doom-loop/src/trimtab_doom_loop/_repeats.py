@@ -17,7 +17,6 @@ from trimtab_doom_loop._actions import (
     hands_on,
     moves_unseen,
     succeeds,
-    taken_up,
     waits,
     writes_text,
 )
@@ -58,8 +57,7 @@ _SAME_DEEDS = 6
 """Rounds of a wait and of one and the same deed, after which the deed is seen to change nothing:
 twice as many as without a wait."""
 _STATE = 120
-_STATE_LINES = 3
-"""Characters and lines of an answer that is a state and little else."""
+"""Characters of an answer that is a state and little else."""
 
 _CONTENT = 60
 """Characters of an answer that says more than that something was done."""
@@ -237,8 +235,6 @@ def _watched(actions: Actions, action: Action, first: int, spans: Sequence[Span]
         or not spaced(spans, APART)
     ):
         return False
-    if call.output.strip().count("\n") >= _STATE_LINES:
-        return False
     if complains(call) or blames_call(call.output) or has_ended(call.output):
         return False
     return _was_begun(actions, call, first) or (
@@ -382,26 +378,18 @@ def _only_prepares(action: Action, later: Action) -> bool:
 
 
 def find_like_rounds(actions: Actions, longest: int, times: int, similarity: float) -> Loop | None:
-    """Find rounds of near-equal calls that get the same answers, one of which says something."""
+    """Find rounds that get the same answers, though their calls differ."""
     kept = actions.kept
     for length in range(2, min(longest, len(kept) // times) + 1):
         if not _same_step(kept[-1], kept[-1 - length], kept[-length]):
             continue
-        several = len({kept[-1 - place].brought for place in range(length)}) > 1
-        if several and (found := _in_step(kept, length, times)):  # one answer is no round
-            loop = _rounds(actions, length, found[0], LoopKind.LIKE_CYCLE)
-            return loop and attrs.evolve(loop, confidence=found[1])
-        tail, same = list(kept)[::-1], 0
-        undone = _goes_back(tail[:length])
-        for later, earlier, shown in zip(tail, tail[length:], tail[1:], strict=False):
-            if not _same_effect(earlier, later, shown, similarity, undone=undone):
-                break
-            same += 1
-        looks = [a for a in tail[:length] if undone or not confirms(a.calls[0].output)]
-        shows = any(not a.calls[0].profile.writes and a.calls[0].size >= _CONTENT for a in looks)
-        needed = times + 1 if shows or undone else 2 * times
-        if looks and several and 1 + same // length >= needed:
-            return _rounds(actions, length, 1 + same // length, LoopKind.LIKE_CYCLE)
+        tail = _in_step(kept, length)
+        if len(tail) < length * times or len({one.brought for one in tail[-length:]}) == 1:
+            continue  # one answer is no round
+        confidence = _certainty(tail, length, times, similarity)
+        if confidence:
+            loop = _rounds(actions, length, len(tail) // length, LoopKind.LIKE_CYCLE)
+            return loop and attrs.evolve(loop, confidence=confidence)
     return None
 
 
@@ -420,39 +408,54 @@ def _goes_back(round_: Sequence[Action]) -> bool:
     return any(len(values) == len(round_) for values in states.values())
 
 
-def _in_step(kept: Sequence[Action], length: int, times: int) -> tuple[int, float] | None:
-    """Return how many of the last rounds got the same answers throughout, and how certain it is
-    that they are a loop; None if they are too few.
-
-    A text is written again in each, whatever is done with the names that it gets; or an answer
-    that says something, which takes one round more, came to attempts at one thing: a search in
-    other words, say, with what is done to its results each time; or a change is tried, and then
-    looked at, which takes two.
-    """
+def _in_step(kept: Sequence[Action], length: int) -> list[Action]:
+    """Return the last actions whose rounds got the same answers throughout."""
     latest_first = list(kept)[::-1]
     steps = zip(latest_first, latest_first[length:], latest_first[length - 1 :], strict=False)
     count = sum(1 for _ in takewhile(lambda step: _same_step(*step), steps))
-    rounds = 1 + count // length
-    if rounds < times:
-        return None
-    tail = list(kept)[-length * rounds :]
-    found = told = tried = again = other = False
+    return latest_first[: length * (1 + count // length)][::-1]
+
+
+def _certainty(tail: Sequence[Action], length: int, times: int, similarity: float) -> float:
+    """Return how certain it is that several rounds are a loop; 0 if nothing tells them from work.
+
+    A text is written again in each, whatever is done with the names that it gets. What says more
+    than that something was done takes one round more: it came to attempts at one thing, a search
+    in other words, say, or all calls are near-equal; so do deeds that undo each other. A change
+    that is tried, and then looked at, takes two, near-equal calls with a short answer twice as
+    many.
+    """
+    rounds = len(tail) // length
+    undone = _goes_back(tail[-length:])
+    says = shows = found = told = tried = again = False
+    near = all(a.brought == b.brought for a, b in zip(tail, tail[length:], strict=False))
+    handed = True
     for place in range(length):
-        calls = [action.calls[0] for action in tail[place::length]]
-        last, same = calls[-1], len({call.fingerprint for call in calls})
-        tells = not (last.profile.writes or last.failed or confirms(last.output))
-        tries = same > 1 and attempts(calls)
-        found = found or (tells and tries and same == len(calls) and last.size >= _CONTENT)
-        told, tried = told or tells, tried or (tries and not last.reads)
-        again = again or (same == 1 and writes_text(last))
-        other = other or not (
-            same == 1 or (alike_but_for_numbers(calls) and _handed(tail, place, length))
-        )
-    if again and not other:
-        return rounds, _DOUBT
-    if found and rounds > times:
-        return rounds, _CERTAIN
-    return (rounds, _DOUBT) if told and tried and rounds > times + 1 else None
+        there = tail[place::length]
+        calls = [action.calls[0] for action in there]
+        last, varied = calls[-1], len({action.asked for action in there})
+        tells = not (last.profile.writes or confirms(last.output))
+        tries = varied > 1 and attempts(calls)
+        says, told = says or tells, told or (tells and not last.failed)
+        shows = shows or (tells and last.size >= _CONTENT)
+        found = found or (tells and tries and varied == rounds and last.size >= _CONTENT)
+        tried = tried or (tries and not last.reads)
+        again = again or (varied == 1 and writes_text(last))
+        if varied > 1:
+            passed = alike_but_for_numbers(calls) and _handed(tail, place, length)
+            handed = handed and passed
+            near = (
+                near
+                and (undone or tells or moves_unseen(last))
+                and (passed or alike(calls, similarity))
+            )
+    if again and handed:
+        return _DOUBT
+    if rounds > times and (found or (near and (shows or undone))):
+        return _CERTAIN
+    if rounds >= 2 * times and near and says:
+        return _CERTAIN
+    return _DOUBT if rounds > times + 1 and told and tried else 0
 
 
 def _handed(tail: Sequence[Action], place: int, length: int) -> bool:
@@ -478,27 +481,6 @@ def _same_step(later: Action, earlier: Action, after: Action) -> bool:
     if HANDLE.sub("#", one.output) != HANDLE.sub("#", other.output):
         return False
     return bool(one.profile.writes) or succeeds(one) or hands_on(other, after.calls[0])
-
-
-def _same_effect(
-    earlier: Action, later: Action, shown: Action, similarity: float, *, undone: bool
-) -> bool:
-    """Tell whether two actions are the same, or near-equal and got the same; a confirmation shows
-    that only of a move on a screen, and of deeds that undo each other.
-    """
-    if earlier.kind == later.kind and earlier.brought == later.brought:
-        return True
-    one, other = earlier.calls[0], later.calls[0]
-    if len(earlier.calls) + len(later.calls) > 2 or one.tool != other.tool:
-        return False
-    if earlier.brought != later.brought and not (
-        moves_unseen(other) and one.pieces == other.pieces
-    ):
-        return False  # what repeats the arguments is no piece
-    shows = undone or moves_unseen(other) or not (other.profile.writes or confirms(other.output))
-    if shows and alike_but_for_numbers((one, other)) and taken_up(shown.calls[0], [other]):
-        return True
-    return shows and alike((one, other), similarity)
 
 
 def find_duplicates(action: Action, times: int) -> Loop | None:

@@ -3,7 +3,8 @@
 A harness that flags no failure leaves what a tool says. The words may be of any language, so what
 counts is the run: one short text for several calls, which came to nothing each time. Words and
 codes of failure lower the number that is needed; so does it if the calls do different things, for
-these have nothing in common but what keeps them from it.
+these have nothing in common but what keeps them from it, and if what they are about looks each time
+as it did before.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _ALIKE = 3
 LOOKED_AT = 24
 """Calls that are looked back at: a complaint returns soon."""
 _OK = Outcome.OK
+_TEXT = LazyPattern(r'="([^"]{4,})"')
 # Of HTTP and of JSON-RPC.
 _CODE = LazyPattern(r"(?<![\w.:-])[45]\d\d(?=\s|[:,;)\]]|$)|(?<!\w)-32\d{3}\b")
 
@@ -65,6 +67,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
         return 0, ""
     signature = _signature(call)
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
+    looks: dict[str, list[str]] = {}
     exact = True
     for other in before:
         if said == other.output or (tail_of(other) == tail and _signature(other) == signature):
@@ -75,13 +78,21 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
                 operations.add(_operation(other))
         elif not other.failed and _operation(other) == does:
             break
+        elif other.reads and _subject(other) in call.params_text:
+            looks.setdefault(other.fingerprint, []).append(other.output_hash)
     if min(len(calls), len(turns)) < _ALIKE or in_progress(said):
         return 0, ""
     # To look and to find nothing, or what is wrong elsewhere, is what readers are for. A tool of
     # which nothing is known may be one, if it says something else each time.
     known = exact or call.command is not None or call.profile.writes
-    hinted = coded or (known and not call.reads and sounds_like_failure(said))
+    still = any(len(seen) >= _ALIKE and len({*seen}) == 1 for seen in looks.values())
+    hinted = coded or (known and not call.reads and (still or sounds_like_failure(said)))
     return (len(turns), signature) if hinted or len(operations) > 1 else (0, "")
+
+
+def _subject(call: CallRecord) -> str:
+    """Return the longest text in the arguments of a call: a path, or a name."""
+    return max(_TEXT.findall(call.params_text), key=len, default=call.params_text)
 
 
 def _signature(call: CallRecord) -> str:
