@@ -89,8 +89,7 @@ SAID_IN_WORDS = {
     "end-f2-push-de",
     # Thai sets sentences apart by spaces, and parts of sentences too.
     "end-f-goon-th",
-    # What helps stands before the denial, in the same clause, or without one.
-    "end-lack-vi",
+    # What helps stands in the clause of the denial.
     "end-s2-lack-it",
     # What is asked for is named by a pronoun, or not at all.
     "end-s2-q-ro",

@@ -312,19 +312,19 @@ def denied(answer, outcome, command="rclone copy dump remote:"):
 @pytest.mark.parametrize("text", TOLD)
 @pytest.mark.parametrize(("answer", "outcome"), BLOCKED)
 def test_an_agent_that_lacks_what_only_people_give_may_stop(answer, outcome, text):
-    calls = [denied(answer, outcome), LOOK]
-    assert status_of(text, calls=calls, steps=OPEN) == CompletionStatus.UNVERIFIED
+    call = denied(answer, outcome)
+    assert status_of(text, calls=[call], steps=OPEN) == CompletionStatus.UNVERIFIED
+    assert status_of(text, calls=[call, LOOK], steps=OPEN) == CompletionStatus.UNVERIFIED
 
 
 @pytest.mark.parametrize(
     ("calls", "text"),
     [
-        # Nothing was tried, or one thing once, and nobody has looked for another way.
+        # Nothing was tried.
         ([], TOLD[0]),
-        ([denied("Failed: 401 unauthorized", FAILED)], TOLD[0]),
         # It came through in the end.
         ([denied("401", FAILED), LOOK, denied("3 files sent", Outcome.OK)], TOLD[0]),
-        # What failed is the agent's own to mend, or was tried in one way alone.
+        # What failed is the agent's own to mend, or something else worked in between.
         ([denied("rclone: unknown flag --foo", FAILED), LOOK], TOLD[0]),
         ([denied("2 tests failed", FAILED), LOOK, denied("2 tests failed", FAILED, "x")], TOLD[0]),
         # It says that all is well, or what it does next.
@@ -336,7 +336,7 @@ def test_an_agent_that_gives_up_or_claims_is_sent_back(calls, text):
     assert status_of(text, calls=calls, steps=OPEN) == CompletionStatus.INCOMPLETE
 
 
-def test_one_cause_that_several_ways_meet_ends_what_an_agent_can_do():
+def test_three_ways_that_fail_in_a_row_end_what_an_agent_can_do():
     said = "Kein Weg zum Zielnetz"
     ways = [("bash", {"command": f"{one} a.example"}, said, FAILED) for one in ("curl", "ping")]
     third = ("fetch", {"url": "https://a.example"}, said, FAILED)
@@ -393,3 +393,38 @@ def test_a_user_who_lets_the_rest_be_is_obeyed(user, text):
 def test_a_user_who_wants_no_stop_is_obeyed_too(user):
     steps = ("phase 2", "phase 3")
     assert status_of("Phase 1 is done.", user=user, steps=steps) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "may"),
+    [
+        # A state, or words of it in the language of the run, and the number of the case.
+        ('{"job": "tj-7719", "state": "queued"}', "tj-7719 เข้าคิวแล้ว", True),
+        ('{"stav": "čeká na schválení", "č": "Z-2231"}', "Build čeká na schválení Z-2231.", True),
+        ('{"stav": "čeká na schválení", "č": "Z-2231"}', "Build je schválený.", False),
+        # A number of what was made, and another job's.
+        (
+            '{"ticket": "T-4711", "title": "printer"}',
+            "The spec is ticket T-4711, build next.",
+            False,
+        ),
+        ('{"job": "tj-7719", "state": "queued"}', "The build is next.", False),
+    ],
+)
+def test_a_case_that_is_pending_is_known_by_its_number(answer, text, may):
+    calls = [("submit", {"file": "a.wav"}, answer)]
+    assert (status_of(text, calls=calls) == CompletionStatus.UNVERIFIED) == may
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ktorú z nich beriem?\n1) lacnú\n2) rýchlu",
+        "Vilken tar vi: den billiga, den snabba eller ingen av dem?",
+        "ควรใช้ Postgres ไหม?",
+        "Uzmem li onu iz Zadra?",
+    ],
+)
+def test_a_question_that_holds_its_answers_or_what_was_found_needs_one(text):
+    calls = [("search", {"q": "boat"}, "Zadra 412, Pula 398")]
+    assert status_of(f"Našao sam dvije. {text}", calls=calls) == CompletionStatus.UNVERIFIED

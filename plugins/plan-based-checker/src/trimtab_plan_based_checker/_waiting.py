@@ -15,12 +15,12 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_signals import (
     CallProjection,
     CallRecord,
-    Denial,
     Ending,
     arguments_of,
     confirms,
     denial_after,
     has_ended,
+    in_progress,
     is_aside,
     name_words,
     reason_to_stop,
@@ -50,6 +50,8 @@ _AWAITS = LazyPattern(
     r"|(?:approv|confirm|review|sign)[a-z]{0,8}(?:[\W_]{1,3}[a-z]{1,12}){0,2}[\W_]{1,3}"
     r"(?:need|pending|requir)"
 )
+_CASE = LazyPattern(r"[\w-]*\d[\w-]{3,}|[\w-]{3,}\d[\w-]*")
+"""The number of a case, job or request."""
 _OF_AWAITS = ("wait", "pend", "requir", "need")
 _LONGEST_STATE = 300
 """Characters of an answer that says what it waits for and no more."""
@@ -78,30 +80,17 @@ _ENDS = frozenset({"kill", "stop", "cancel", "close"})
 class SavedWaits:
     """A `Waits` projection as a snapshot keeps it."""
 
-    text: str
-    message: str = ""
-    changed: bool = False
-    called: bool = False
-    told: str = ""
+    end: Ending
     asked: bool
-    denial: Denial | None = None
     tasks: dict[str, bool]
 
 
 class Waits(CallProjection):
-    """What the agent of one run may be waiting for.
-
-    Attributes:
-        text: the last text of the agent, bounded.
-    """
+    """What the agent of one run may be waiting for."""
 
     def __init__(self) -> None:
-        self.text = ""
-        self._message = ""
-        self._changed = self._called = False
-        self._told = ""
+        self._end = Ending()
         self._asked = False
-        self._denial: Denial | None = None
         self._tasks: dict[str, bool] = {}
 
     def reason(self, open_steps: Sequence[str], done_steps: Sequence[str] = ()) -> str:
@@ -111,36 +100,26 @@ class Waits(CallProjection):
             open_steps: their titles, in order.
             done_steps: titles of the others.
         """
-        if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
+        said = self._end.reply
+        told = self._tasks and _BEHIND.search(said)
+        if told or any(behind or task in said for task, behind in self._tasks.items()):
             return "work that it started is still running"
         if self._asked:
             return "it asks the user"
-        return reason_to_stop(
-            Ending(
-                message=self._message,
-                reply=self.text,
-                done=done_steps,
-                left=open_steps,
-                called=self._called,
-                changed=self._changed,
-                told=self._told,
-                denial=self._denial,
-            )
-        )
+        return reason_to_stop(attrs.evolve(self._end, left=open_steps, done=done_steps))
 
     def responded(self, text: TextRecord) -> None:
         """Keep what the agent said last."""
-        self.text = text.text[-_EDGE:] if text.text else ""
+        self._end.reply = text.text[-_EDGE:] if text.text else ""
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Take an order to stop; a notification ends the work that it is about."""
-        self.text = ""
         self._asked = self._asked and message.notification
         if message.notification:
+            self._end.reply = ""
             self._notified(message.text)
-            return
-        self._denial, self._message = None, message.text[:_EDGE]
-        self._changed = self._called = False
+        else:
+            self._end = Ending(message=message.text[:_EDGE], told=self._end.told)
 
     def _notified(self, text: str) -> None:
         named = [task for task in self._tasks if task in text]
@@ -151,10 +130,10 @@ class Waits(CallProjection):
         """Note work that goes on after the call, and work that has ended."""
         if is_aside(call.tool):
             return  # a thought after a question takes it not back
-        self.text = ""
-        self._denial = denial_after(self._denial, call)
-        self._changed = self._changed or not call.reads
-        self._called, self._told = True, _told_by(call)
+        end = self._end
+        end.reply, end.told, end.called = "", _told_by(call), True
+        end.changed = end.changed or not call.reads
+        end.denial = denial_after(end.denial, call)
         words = set(name_words(call.tool))
         given = arguments_of(event.params)
         params = given if isinstance(given, dict) else {}
@@ -164,14 +143,17 @@ class Waits(CallProjection):
         self._asked = not call.failed and asks and not _is_answered(call, params)
         if self._tasks and not call.failed:
             self._ended(call, words)
-        behind = params.get("run_in_background") is True or _is_in(
-            call.output, _LAUNCHED, _OF_LAUNCHED
-        )
-        if call.failed or not (behind or (words & _SPAWNS and _only_begun(call))):
+        if call.failed or len(self._tasks) == _LONGEST_TASKS:
             return
-        if len(self._tasks) < _LONGEST_TASKS:
-            found = _TASK_ID.search(call.output)
+        found = _TASK_ID.search(call.output)
+        if (
+            params.get("run_in_background") is True
+            or _is_in(call.output, _LAUNCHED, _OF_LAUNCHED)
+            or (words & _SPAWNS and _only_begun(call))
+        ):
             self._tasks[found[1] if found else call.fingerprint] = call.command is None
+        elif in_progress(call.output) and (case := _CASE.search(end.told)) is not None:
+            self._tasks[case[0]] = False
 
     def _ended(self, call: CallRecord, words: set[str]) -> None:
         for task in [task for task in self._tasks if task in call.params_text]:
@@ -180,31 +162,20 @@ class Waits(CallProjection):
 
     def state(self) -> SavedWaits:
         """Return everything."""
-        return SavedWaits(
-            text=self.text,
-            message=self._message,
-            changed=self._changed,
-            called=self._called,
-            told=self._told,
-            asked=self._asked,
-            denial=self._denial,
-            tasks=dict(self._tasks),
-        )
+        return SavedWaits(end=attrs.evolve(self._end), asked=self._asked, tasks=dict(self._tasks))
 
     def load_state(self, state: SavedWaits) -> None:
         """Take back what `state` returned."""
-        self.text = state.text
-        self._message, self._asked = state.message, state.asked
-        self._changed, self._called = state.changed, state.called
-        self._denial, self._told = state.denial, state.told
+        self._end, self._asked = attrs.evolve(state.end), state.asked
         self._tasks = dict(state.tasks)
 
 
 def _told_by(call: CallRecord) -> str:
     """Return the words and numbers of a short answer that may tell of something pending."""
-    if call.failed or call.size > _LONGEST_STATE or confirms(call.output):
+    said = call.output
+    if call.failed or call.size > _LONGEST_STATE or (confirms(said) and not in_progress(said)):
         return ""
-    words = re.findall(r"[\w-]{2,40}", call.output)
+    words = re.findall(r"[\w-]{2,40}", said)
     said = " ".join(word for word in words if word not in call.params_text)
     return said.replace("_", " ") + " " + said
 

@@ -75,17 +75,14 @@ _NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 # Statuses that ask for what people alone have: a sign-in, a payment, leave; and their names where
 # no status is told.
 _WITHHELD = LazyPattern(
-    r"(?<![\w.-])(?<!\w:)(?:40[1237]|451|511)(?!\w|[.:-]\d)"
+    r"(?<![\w.,-])(?<!\w:)(?:40[1237]|451|511)(?!\w|[.:-]\d)"
     r"|\b(?:unauthori[sz]ed|unauthenticated|forbidden|credentials?|captcha|2fa|mfa|otp"
     r"|(?:api|access)[ _-]?(?:key|token)|(?:access|permission) denied|payment required)\b",
     re.IGNORECASE,
 )
 _CLOCK = LazyPattern(r"(?<![\d:.])(?:[01]?\d|2[0-3])[:\uff1a][0-5]\d(?![\d:])")
 _TRIES = 3
-"""Calls that failed for one cause that is not known to be withheld; two may share a mistake."""
-_WAYS = 2
-"""Tools or programs that met it: one alone may be used wrongly."""
-_MOST_WAYS = 8
+"""Calls in a row that failed for what is not known to be withheld; two may share a mistake."""
 _BRIEF = 160
 """Characters of an answer that is the refusal and nothing else, where no flag says so."""
 
@@ -95,22 +92,16 @@ class Denial:
     """What kept an agent from going on, as its last calls show.
 
     Args:
-        cause: signature of the failure.
         withheld: whether people alone can give what it asks for.
         said: what the last such call said.
-        asked: the arguments of that call.
-        ways: tools and programs that met it.
-        tries: fingerprints of the calls that did.
-        looked: whether another call, or another try, came after it.
+        way: its tool and program.
+        tries: fingerprints of such calls.
     """
 
-    cause: str
     withheld: bool
     said: str
-    asked: str
-    ways: tuple[str, ...]
+    way: str
     tries: tuple[str, ...]
-    looked: bool = False
 
 
 def denial_after(before: Denial | None, call: CallRecord) -> Denial | None:
@@ -127,27 +118,16 @@ def denial_after(before: Denial | None, call: CallRecord) -> Denial | None:
     refused = call.outcome is Outcome.DENIED
     withheld = refused or _WITHHELD.search(call.output) is not None
     if not (call.failed or call.alike or refused or (withheld and call.size <= _BRIEF)):
-        if before is None or way in before.ways or not (before.withheld or call.reads):
-            return None
-        return attrs.evolve(before, looked=True)
-    if before is not None:
-        if before.withheld and not withheld:
-            return attrs.evolve(before, looked=True)
-        if withheld or before.cause != call.bare_signature:
-            before = before if before.withheld else None
-    ways, tries = ((), ()) if before is None else (before.ways, before.tries)
-    return Denial(
-        cause=call.bare_signature,
-        withheld=withheld,
-        said=call.output,
-        asked=call.params_text,
-        ways=tuple(dict.fromkeys((*ways, way)))[-_MOST_WAYS:],
-        tries=tuple(dict.fromkeys((*tries, call.fingerprint)))[-_MOST_WAYS:],
-        looked=before is not None and (before.looked or call.fingerprint not in before.tries),
-    )
+        ends = before is None or way == before.way or not (before.withheld or call.reads)
+        return None if ends else before
+    if before is not None and before.withheld > withheld:
+        return before
+    tries = () if before is None or before.withheld < withheld else before.tries
+    tries = tuple(dict.fromkeys((*tries, call.fingerprint)))[-_TRIES:]
+    return Denial(withheld, call.output, way, tries)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Ending:
     """How a turn of an agent ends.
 
@@ -163,14 +143,14 @@ class Ending:
         denial: what kept it from going on.
     """
 
-    message: str
-    reply: str
-    done: Sequence[str]
-    left: Sequence[str]
-    called: bool
-    changed: bool
-    told: str
-    denial: Denial | None
+    message: str = ""
+    reply: str = ""
+    done: Sequence[str] = ()
+    left: Sequence[str] = ()
+    called: bool = False
+    changed: bool = False
+    told: str = ""
+    denial: Denial | None = None
 
 
 def reason_to_stop(end: Ending) -> str:
@@ -181,7 +161,7 @@ def reason_to_stop(end: Ending) -> str:
         return "the user asked it to stop on the way"
     if asks_user(end.reply, end.left, end.done, end.message, end.told):
         return "it asks the user"
-    if _is_over(end) or _stops_as_told(end) or _waits_as_told(end):
+    if _is_over(end) or _does_as_told(end):
         return "the user asked no more than was done"
     if _is_blocked(end) or _lacks_what_it_needs(end):
         return "only people can give what it lacks"
@@ -197,25 +177,21 @@ def _is_pending(end: Ending) -> bool:
     if topics_in(" ".join(end.left)).isdisjoint(topics_in(end.reply)):
         return False
     said = [one for one in sentences_of(end.reply) if any(case in one for case in cases)]
-    return any(_stems(end.told) & _stems(one) for one in said)
+    return any(_stems(end.told) & _stems(one) for one in said if not _names(one, end.done))
 
 
 def _is_blocked(end: Ending) -> bool:
-    """Tell whether an agent that tells its user what is lacking can do no more by itself.
-
-    It names what the answer named, or denies something; after one try without another look, both.
+    """Tell whether an agent that tells its user what is lacking can do no more by itself: it names
+    what the answer named, or denies something.
     """
     denial, reply = end.denial, end.reply.strip()
     if denial is None or not reply or reply.endswith((":", "\uff1a")):
         return False
     if not set(_CLOCK.findall(denial.said)).isdisjoint(_CLOCK.findall(reply)):
         return True  # nothing can be done before that time
-    if not denial.withheld and (len(denial.tries) < _TRIES or len(denial.ways) < _WAYS):
-        return False
-    known = " ".join([denial.asked, end.message, *end.left, *end.done])
-    cause = topics_in(denial.said) - topics_in(known)
-    named, negated = not cause.isdisjoint(topics_in(reply)), denies(reply)
-    return (named or negated) if denial.looked else (named and negated)
+    named = topics_in(denial.said) - topics_in(" ".join([end.message, *end.left, *end.done]))
+    tells = denies(reply) or not named.isdisjoint(topics_in(reply))
+    return tells and (denial.withheld or len(denial.tries) == _TRIES)
 
 
 def _lacks_what_it_needs(end: Ending) -> bool:
@@ -282,54 +258,44 @@ def _goes_beyond(end: Ending) -> bool:
     return len(firsts) == len(end.left) and bool(named) and min(firsts) == max(named) + 1
 
 
-def _stops_as_told(end: Ending) -> bool:
-    """Tell whether an agent tells its user what is left of a plan of which the user asked for a
-    part, and ends with words of that message, about no step; if it did nothing since that message,
-    it may begin with them.
-
-    "Read it and leave it there, I decide on the rest", "Read. Left are A and B. I leave it here."
-    """
-    sentences = sentences_of(end.reply.strip()) or [""]
-    left = end.left
-    if not end.done or is_question(sentences[-1]) or any(_names(end.message, [s]) for s in left):
-        return False
-    if not all(_names(end.reply, [one]) for one in left):
-        return False
-    asked = " ".join(one for one in sentences_of(end.message) if not is_question(one))
-    ends = sentences[1:][-1:] if end.changed else sentences
-    obeys = " ".join(one for one in ends if not _names(one, left))
-    shared = (_pieces(asked) & _pieces(obeys)) - _pieces(" ".join([*end.done, *left]))
-    return any(len(piece) >= (size_of_pieces(piece) or _SIZE) for piece in shared)
-
-
-def _waits_as_told(end: Ending) -> bool:
-    """Tell whether an agent that has done a part ends with a condition that its user has set.
+def _does_as_told(end: Ending) -> bool:
+    """Tell whether an agent that has done a part ends with words of its user that name no step.
 
     "Upload the first ten and wait until I have checked them", "They are there. Waiting for your
-    check." The condition is no task: no step is called so, and it stands behind the clause that
-    first names one, or two words of it come again. What both forbid holds while the work goes on.
+    check." One word is enough behind the clause of the order that first names a step, or where
+    the agent tells all that is left; else it takes two. What both forbid holds while the work goes
+    on.
     """
-    last = (sentences_of(end.reply.strip()) or [""])[-1]
-    if not (end.called and end.done) or is_question(last):
+    said = sentences_of(end.reply.strip())
+    if not (said and end.done) or is_question(said[-1]):
         return False
-    if topics_in(last) & topics_in(" ".join(end.left)) and not denies(last):
+    tells = all(_names(end.reply, [one]) for one in end.left) and not _names(end.message, end.left)
+    left = topics_in(" ".join(end.left))
+    if tells:
+        ends = " ".join(
+            one for one in (said[1:][-1:] if end.changed else said) if not _names(one, end.left)
+        )
+    elif not end.called or (left & topics_in(said[-1]) and not denies(said[-1])):
         return False
+    else:
+        ends = said[-1]
     clauses = [
         clause
         for sentence in sentences_of(end.message)
         if not is_question(sentence)
         for clause in CLAUSE.split(sentence)
-        if not (denies(clause) and denies(last))
+        if not (denies(clause) and denies(ends))
     ]
     titles = " ".join([*end.done, *end.left])
-    steps = topics_in(titles)
+    steps, known = topics_in(titles), plain(titles)
     task = next((n for n, one in enumerate(clauses) if steps & topics_in(one)), len(clauses))
-    behind = _stems(" ".join(clauses[task + 1 :])) & _stems(last)
-    said = _stems(" ".join(clauses)) & _stems(last)
-    known = plain(titles)
-    return any(one[:_SIZE] not in known for one in behind) or (
-        sum(one[:_SIZE] not in known for one in said) > 1
+    parts = [" ".join(part) for part in (clauses, clauses[task + 1 :])]
+    cut = _pieces if tells else _stems
+    both = ({one for one in cut(part) & cut(ends) if one[:_SIZE] not in known} for part in parts)
+    again, behind = (
+        sum(len(one) >= (size_of_pieces(one) or _SIZE) for one in each) for each in both
     )
+    return again > (0 if tells else 1) or behind > 0
 
 
 def _insists(message: str) -> bool:
@@ -368,7 +334,7 @@ def _pieces(text: str) -> frozenset[str]:
 
 
 def _cut(text: str) -> Iterator[str]:
-    for word in words_of(text.lower()):
+    for word in words_of(plain(text)):
         size = size_of_pieces(word) or _SIZE
         if len(word) <= size:
             yield word
