@@ -46,7 +46,7 @@ def comparable(run: Any) -> dict[str, Any]:
     state = next(state for state in runs if state["run_id"] == run.run_id)
     for name in ("run_id", "agent_id", "origin", "active_seconds", "faults", "running"):
         state.pop(name)
-    for episode in state["guidance"]["episodes"]:
+    for episode in state["guidance"]["episodes"].get("open", {}).values():
         episode.pop("seen_at")  # a fork takes an open episode for seen
     return state
 

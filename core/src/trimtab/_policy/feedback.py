@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._events.guidance import MAX_FEEDBACK, CompletionStatus
+from trimtab._events.guidance import MAX_FEEDBACK, CompletionStatus, Feedback
 from trimtab._types.options import text
 from trimtab._types.text import shorten
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import CompletionChecked, Feedback
+    from trimtab._events.guidance import CompletionChecked
     from trimtab._policy import FeedbackTrigger
 
 
@@ -23,15 +23,15 @@ class Mark:
     seconds: float = 0.0
 
 
+@attrs.define(eq=False, repr=False)
 class FeedbackState:
-    def __init__(self) -> None:
-        self.last: Feedback | None = None
-        self.by_provider: dict[str, Feedback] = {}
-        self.times: dict[str, int] = {}
-        self.watched: frozenset[str] = frozenset()
-        self.used: dict[str, Mark] = {}
-        self.created: set[str] = set()
-        self._reserved: set[str] = set()
+    last: Feedback | None = None
+    by_provider: dict[str, Feedback] = attrs.field(factory=dict)
+    times: dict[str, int] = attrs.field(factory=dict)
+    used: dict[str, Mark] = attrs.field(factory=dict)
+    created: set[str] = attrs.field(factory=set)
+    watched: frozenset[str] = attrs.field(init=False, default=frozenset())
+    _reserved: set[str] = attrs.field(init=False, factory=set)
 
     def due(self, provider: str, trigger: FeedbackTrigger, *, now: Mark, created: bool) -> bool:
         """Whether a condition of `trigger` is met."""

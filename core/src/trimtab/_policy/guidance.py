@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from trimtab._events import Delivery
+from trimtab._events.guidance import StopRequested
 from trimtab._types.values import blake2b, digest_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         GuidanceInjection,
         GuidanceSuppressed,
         Proposal,
-        StopRequested,
     )
     from trimtab._policy import GuidanceProviderConfig
 
@@ -62,9 +62,9 @@ class Episode:
         return self.nudged_at + (cooldown << max(0, self.nudges - 2))
 
 
+@attrs.define(eq=False, repr=False)
 class EpisodeBook:
-    def __init__(self, episodes: Iterable[Episode] = ()) -> None:
-        self.open: dict[str, Episode] = {episode.key: episode for episode in episodes}
+    open: dict[str, Episode] = attrs.field(factory=dict)
 
     def all(self) -> tuple[Episode, ...]:
         return tuple(self.open.values())
@@ -152,13 +152,13 @@ class Spoken:
 SILENT = Spoken()
 
 
+@attrs.define(eq=False, repr=False)
 class GuidanceState:
-    def __init__(self) -> None:
-        self.episodes = EpisodeBook()
-        self.spoken: dict[str, Spoken] = {}
-        self.persisted: set[str] = set()  # of texts that still stand in the model's history
-        self.withheld: dict[str, str] = {}
-        self.stop: StopRequested | None = None  # since the user last spoke
+    episodes: EpisodeBook = attrs.field(factory=EpisodeBook)
+    spoken: dict[str, Spoken] = attrs.field(factory=dict)
+    persisted: set[str] = attrs.field(factory=set)  # digests of texts in the model's history
+    withheld: dict[str, str] = attrs.field(factory=dict)
+    stop: StopRequested | None = None  # since the user last spoke
 
     def must_stop(self, episode: str, config: GuidanceProviderConfig, turn: int) -> bool:
         """Return whether the host is to end the turn, in place of one more nudge."""

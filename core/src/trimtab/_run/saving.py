@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -21,11 +20,9 @@ from trimtab._events import (
 )
 from trimtab._events.guidance import (
     CompletionChecked,
-    Feedback,
-    StopRequested,
 )
-from trimtab._policy.feedback import GateState, Mark
-from trimtab._policy.guidance import Episode, EpisodeBook, Spoken
+from trimtab._policy.feedback import FeedbackState, GateState
+from trimtab._policy.guidance import EpisodeBook, GuidanceState
 from trimtab._session import Slice
 from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
@@ -42,46 +39,20 @@ if TYPE_CHECKING:
     from trimtab._session.record import Record
     from trimtab._session.state import History
 
-T = TypeVar("T")
-
-
-def _kept(kind: type[T], state: object, **given: Any) -> T:
-    """Return a record with what is to be kept of `state`: attributes by their names, copied."""
-    names = (field.name for field in attrs.fields(kind))  # type: ignore[arg-type]
-    return kind(**{n: given[n] if n in given else _copied(getattr(state, n)) for n in names})
-
-
-def _put_back(saved: Any, state: object, *but: str) -> None:
-    """Set the attributes of `state`, all of them `but` some."""
-    for field in attrs.fields(type(saved)):
-        if field.name not in but:
-            setattr(state, field.name, _copied(getattr(saved, field.name)))
+_STATES = (GuidanceState, FeedbackState, GateState, EpisodeBook)
+_OTHERWISE = ("running", "feeds")
 
 
 def _copied(value: Any) -> Any:
-    return copy(value) if isinstance(value, dict | set | GateState) else value
-
-
-@attrs.frozen
-class SavedGuidance:
-    """A `GuidanceState`; its open episodes as a list."""
-
-    episodes: tuple[Episode, ...]
-    spoken: dict[str, Spoken]
-    persisted: set[str]
-    withheld: dict[str, str]
-    stop: StopRequested | None = None
-
-
-@attrs.frozen
-class SavedFeedback:
-    """A `FeedbackState`; the last feedback of each provider as a list."""
-
-    last: Feedback | None
-    by_provider: tuple[Feedback, ...]
-    times: dict[str, int]
-    used: dict[str, Mark]
-    created: set[str]
+    """Return a part of a run's state that later changes don't reach; events are frozen."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, set):
+        return value.copy()
+    if not isinstance(value, _STATES):
+        return value
+    fields = [field.name for field in attrs.fields(type(value)) if field.init]
+    return type(value)(**{name: _copied(getattr(value, name)) for name in fields})
 
 
 @attrs.frozen(kw_only=True)
@@ -101,8 +72,8 @@ class SavedRun:
     origin: Origin | None
     active_seconds: float
     feeds: SavedFeeds
-    guidance: SavedGuidance
-    feedback: SavedFeedback
+    guidance: GuidanceState
+    feedback: FeedbackState
     gate: GateState
     faults: dict[str, dict[str, int]]
     quarantined: set[str]
@@ -111,37 +82,27 @@ class SavedRun:
     @classmethod
     def of(cls, state: RunState) -> SavedRun:
         """Return what is to be kept of `state`, copied; call it while holding the lock."""
-        guidance, feedback = state.guidance, state.feedback
-        said = tuple(feedback.by_provider.values())
-        return _kept(
-            cls,
-            state,
+        names = [field.name for field in attrs.fields(cls) if field.name not in _OTHERWISE]
+        return cls(
+            **{name: _copied(getattr(state, name)) for name in names},
             running=tuple(event for events in state.running.values() for event in events),
             feeds=state.feeds.saved(),
-            guidance=_kept(SavedGuidance, guidance, episodes=guidance.episodes.all()),
-            feedback=_kept(SavedFeedback, feedback, by_provider=said),
-            faults={provider: dict(hooks) for provider, hooks in state.faults.items()},
         )
 
     def restored(
         self, *, lock: SessionLock | None = None, history: History | None = None
     ) -> RunState:
         state = RunState(self.run_id, self.prompt_name, self.agent_id, lock=lock, history=history)
-        _put_back(self, state, "running", "feeds", "guidance", "feedback", "faults")
+        for field in attrs.fields(SavedRun):
+            if field.name not in _OTHERWISE:
+                setattr(state, field.name, _copied(getattr(self, field.name)))
         for event in self.running:
             state.running.setdefault(event.call_id, []).append(event)
         state.feeds.restore(self.feeds)
-        _put_back(self.guidance, state.guidance, "episodes")
-        state.guidance.episodes = EpisodeBook(self.guidance.episodes)
-        _put_back(self.feedback, state.feedback, "by_provider")
-        state.feedback.by_provider = {
-            said.provider_name: said for said in self.feedback.by_provider
-        }
-        state.faults = {provider: dict(hooks) for provider, hooks in self.faults.items()}
         return state
 
 
-VERSION = 4
+VERSION = 5
 """Of the form of a snapshot; raised when older code could not read it."""
 
 
