@@ -29,8 +29,7 @@ from trimtab._events.guidance import (
 )
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._types.errors import WATCH, class_name, is_cancelled, is_interruption, raised_by
-from trimtab._types.text import describe_error, shorten
-from trimtab._types.values import digest_of, exact
+from trimtab._types.text import describe_error, digest_of, exact, shorten
 
 T = TypeVar("T")
 MAX_REASON = 2_000

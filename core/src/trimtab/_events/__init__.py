@@ -11,8 +11,7 @@ import attrs
 
 from trimtab._types.limits import Usage
 from trimtab._types.options import as_mapping, instance_of, text, yes_or_no
-from trimtab._types.text import shown
-from trimtab._types.values import reduced
+from trimtab._types.text import reduced, shown
 
 
 class ProviderKind(StrEnum):

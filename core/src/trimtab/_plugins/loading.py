@@ -168,7 +168,7 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
 
 
 def _check_names(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> None:
-    parameters = _parameters(factory)
+    parameters = parameters_of(factory)
     if parameters is None:
         return
     known = [p.name for p in parameters if p.kind in _NAMED]
@@ -197,11 +197,11 @@ def _read(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> dict[s
 
 
 def needed_options(factory: Any) -> tuple[str, ...]:
-    parameters = _parameters(factory) or ()
+    parameters = parameters_of(factory) or ()
     return tuple(p.name for p in parameters if p.kind in _NAMED and p.default is p.empty)
 
 
-def _parameters(factory: Any) -> tuple[inspect.Parameter, ...] | None:
+def parameters_of(factory: Any) -> tuple[inspect.Parameter, ...] | None:
     """Return the parameters of a factory; None if it hides them."""
     try:
         return tuple(inspect.signature(factory).parameters.values())

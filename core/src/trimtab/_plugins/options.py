@@ -10,6 +10,7 @@ from typing import Any, get_origin, get_type_hints
 
 import attrs
 
+from trimtab._plugins.loading import parameters_of
 from trimtab._types.annotations import Resolver
 from trimtab._types.errors import ToolError
 from trimtab._types.json_types import (
@@ -89,11 +90,7 @@ def read_options(
 
 
 def _parameters(factory: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        found = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [parameter for parameter in found if parameter.kind not in _UNNAMED]
+    return [one for one in parameters_of(factory) or () if one.kind not in _UNNAMED]
 
 
 def _fields(factory: Any) -> Sequence[attrs.Attribute[Any]]:

@@ -185,6 +185,13 @@ CONFIGS: Mapping[ProviderKind, type[ProviderConfig]] = {
     cls.kind: cls for cls in get_args(ProviderConfig)
 }
 """The class of settings of each kind."""
+
+
+def as_config(cls: type[Any], item: Any) -> Any:
+    """Return settings as they are, and for an instance, a name or ``enable(…)`` new ones."""
+    return item if isinstance(item, cls) else cls(item)
+
+
 IN_FILES: Mapping[str, type[Any]] = {
     kind.value: FeedbackTrigger if kind is ProviderKind.FEEDBACK else cls
     for kind, cls in CONFIGS.items()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 
 from trimtab._events import Delivery
 from trimtab._events.guidance import StopRequested
-from trimtab._types.values import blake2b, digest_of
+from trimtab._types.text import blake2b, digest_of
 
 if TYPE_CHECKING:
     from trimtab._events import Provenance
@@ -112,8 +112,7 @@ EPISODE_SHARE = 2 / 3
 """Of a run's nudges, 4 of 6 by default, so that one lasting problem leaves some for another."""
 
 
-@attrs.frozen(eq=False, repr=False)
-class Candidate:
+class Candidate(NamedTuple):
     """One proposal with what policy needs to know of its provider."""
 
     source: Provenance

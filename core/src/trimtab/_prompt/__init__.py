@@ -14,6 +14,7 @@ from trimtab._policy import (
     GuidanceProviderConfig,
     ProviderConfig,
     RecorderConfig,
+    as_config,
 )
 from trimtab._prompt.sections import (
     MarkdownSection,
@@ -60,11 +61,9 @@ def _configs(cls: type[Any], declared: Several) -> tuple[Any, ...]:
 
 
 def _setting(cls: type[Any], item: Any) -> Any:
-    if isinstance(item, cls):
-        return item
-    if isinstance(item, ProviderConfig):
+    if isinstance(item, ProviderConfig) and not isinstance(item, cls):
         raise PromptError(f"{type(item).__name__} stands where {cls.__name__} belongs")
-    return cls(item)
+    return as_config(cls, item)
 
 
 def _guidance(declared: Several) -> tuple[GuidanceProviderConfig, ...]:
@@ -236,14 +235,11 @@ class Prompt(Generic[Output]):
     ) -> None:
         self.template: PromptTemplate[Output] = _declared(args, fields)
         self.resources = NO_RESOURCES
-        self.table: PromptTable = table or self._build_table(config, environment)
         self._params: Parameters = {}
-
-    def _build_table(
-        self,
-        config: Configuration | Literal["auto"] | None,
-        environment: Mapping[str, str] | None,
-    ) -> PromptTable:
+        self.table: PromptTable
+        if table is not None:
+            self.table = table
+            return
         from trimtab._table import build_table
 
         template = self.template
@@ -253,13 +249,9 @@ class Prompt(Generic[Output]):
             *template.completion_checkers,
             *template.recorders,
         )
-        return build_table(
-            self.name,
-            declared,
-            guidance_limit=template.guidance_limit,
-            feedback_delivery=template.feedback_delivery,
-            config=config,
-            environment=environment,
+        limits = template.guidance_limit, template.feedback_delivery
+        self.table = build_table(
+            self.name, declared, *limits, config=config, environment=environment
         )
 
     def __repr__(self) -> str:

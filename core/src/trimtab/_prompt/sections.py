@@ -9,8 +9,7 @@ import attrs
 
 from trimtab._types.errors import PromptError
 from trimtab._types.options import as_tuple, text
-from trimtab._types.text import shown
-from trimtab._types.values import field_names
+from trimtab._types.text import field_names, shown
 
 if TYPE_CHECKING:
     from string import Template

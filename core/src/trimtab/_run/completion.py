@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from trimtab._contract import FeedbackContext, TaskCompletionContext
 from trimtab._events.guidance import (
@@ -15,10 +15,9 @@ from trimtab._events.guidance import (
     ProviderSkipped,
     StopRequested,
 )
-from trimtab._policy import CompletionCheckerConfig
 from trimtab._policy.feedback import Mark, TaskCompletionResult
 from trimtab._policy.guidance import in_shadow
-from trimtab._table import CheckEntry, FeedbackEntry, compile_check
+from trimtab._table import CheckEntry, FeedbackEntry
 from trimtab._types.errors import TrimtabError
 from trimtab._types.text import plural, quote
 
@@ -56,20 +55,6 @@ def check(
     return _record(
         run, stop, asked, status, feedback=verdict.feedback, reason=why, progress=progress
     )
-
-
-def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
-    """Return a client's own checkers, resolved and validated like those of a prompt."""
-    if not checkers:
-        return ()
-    from trimtab._plugins.config_tables import Configuration
-    from trimtab._plugins.resolution import resolve
-
-    configs = [
-        one if isinstance(one, CompletionCheckerConfig) else CompletionCheckerConfig(one)
-        for one in checkers
-    ]
-    return tuple(compile_check(resolve(one, Configuration()), one) for one in configs)
 
 
 def _skipped(run: OpenRun, stop: CompletionAsked) -> str | None:

@@ -130,7 +130,7 @@ def _proposed(
     )
     if held_back is None:
         held_back = _held_back(run, entry, made.episode, point)
-    return attrs.evolve(made, held_back=held_back)
+    return made._replace(held_back=held_back)
 
 
 def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str, point: DecisionPoint) -> str:

@@ -9,10 +9,12 @@ import attrs
 
 from trimtab._contract import GuidanceContext, RunContext
 from trimtab._events import DecisionPoint, Delivery, Provenance, ProviderKind, RunClosed, ToolCall
+from trimtab._policy import CompletionCheckerConfig
 from trimtab._run import OpenRun
-from trimtab._run.completion import check, feedback, note_existing_files, own_checks
+from trimtab._run.completion import check, feedback, note_existing_files
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
+from trimtab._table import compile_check, load_alone
 from trimtab._types.errors import SessionError
 from trimtab._types.options import is_collection
 from trimtab._types.text import shown
@@ -266,7 +268,7 @@ class Run(OpenRun):
 
         if not is_collection(extra):
             raise SessionError(f"extra must be a list, not {shown(extra)}")
-        own = own_checks(tuple(extra))
+        own = tuple(map(compile_check, load_alone(CompletionCheckerConfig, extra)))
         asked = CompletionAsked(
             output=output,
             stop_reason=stop_reason,

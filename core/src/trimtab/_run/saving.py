@@ -31,8 +31,7 @@ from trimtab._session.retention import FACTS, HEAD, ToolLog
 from trimtab._session.state import HANDLERS, Origin, RunState
 from trimtab._types.errors import SessionError, SnapshotError
 from trimtab._types.limits import Usage
-from trimtab._types.text import describe_error
-from trimtab._types.values import reduced
+from trimtab._types.text import describe_error, reduced
 
 if TYPE_CHECKING:
     from trimtab._session import SessionLock

@@ -14,6 +14,7 @@ from trimtab._session import Reducer
 from trimtab._session.arguments import as_instance, as_member, as_text, as_timeout
 from trimtab._session.record import Record, new_id
 from trimtab._session.state import RECENT_CALLS, RunState
+from trimtab._table import load_alone, recorder_hooks
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
 from trimtab._types.text import plural, shown
@@ -78,7 +79,8 @@ class Session(Record):
         _check_names(agent_id=agent_id, run_id=run_id)
         timeout = as_timeout(timeout)
         budget = prompt.table.budget if budget is None else budget
-        hooks = (*prompt.table.recorders, *_recorders(recorders))
+        more = recorder_hooks(load_alone(RecorderConfig, recorders))
+        hooks = (*prompt.table.recorders, *more)
         if run_id in self._runs:
             self._runs[run_id]._save()
         with self.lock:
@@ -139,7 +141,8 @@ class Session(Record):
             raise SessionError(
                 f"run {run_id!r:.100} is known already: give the fork another run_id"
             )
-        hooks = (*run.prompt.table.recorders, *_recorders(recorders))
+        more = recorder_hooks(load_alone(RecorderConfig, recorders))
+        hooks = (*run.prompt.table.recorders, *more)
         run._save()
         with self.lock:
             state = fork(self, run.state, calls, run_id or new_id(), agent_id)
@@ -256,17 +259,6 @@ def _check_arguments(prompt: object, deadline: object, budget: object = None) ->
         raise SessionError(f"deadline must be Deadline(seconds) or None, not {shown(deadline)}")
     if budget is not None and not isinstance(budget, Budget):
         raise SessionError(f"budget must be Budget(…) or None, not {shown(budget)}")
-
-
-def _recorders(recorders: Iterable[Any]) -> tuple[RunHook, ...]:
-    configs = [one if isinstance(one, RecorderConfig) else RecorderConfig(one) for one in recorders]
-    if not configs:
-        return ()
-    from trimtab._plugins.config_tables import Configuration
-    from trimtab._plugins.resolution import resolve
-
-    loaded = [resolve(config, Configuration()) for config in configs]
-    return tuple((one.source, one.methods["open"]) for one in loaded)
 
 
 def collect_guidance(

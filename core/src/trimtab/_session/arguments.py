@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from trimtab._events import DecisionPoint, ToolCall
 from trimtab._types.errors import SessionError
 from trimtab._types.options import bounded, is_collection, is_finite, is_number
-from trimtab._types.text import shown
-from trimtab._types.values import reduced
+from trimtab._types.text import reduced, shown
 
 M = TypeVar("M", bound=Enum)
 

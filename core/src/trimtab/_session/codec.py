@@ -15,8 +15,7 @@ import attrs
 
 from trimtab._events import ResultDigest
 from trimtab._session.projection import BaseProjection
-from trimtab._types.text import as_text, error_message, sanitize, shown
-from trimtab._types.values import DEEPEST, field_names
+from trimtab._types.text import DEEPEST, as_text, error_message, field_names, sanitize, shown
 
 if TYPE_CHECKING:
     from cattrs import Converter

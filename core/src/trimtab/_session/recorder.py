@@ -25,8 +25,7 @@ from trimtab._events import (
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_seconds, as_text, as_time
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Budget, Deadline, Usage
-from trimtab._types.text import shown
-from trimtab._types.values import reduced
+from trimtab._types.text import reduced, shown
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record

@@ -12,8 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab._events import ResultDigest, ToolInvoked
 from trimtab._session import Slice
-from trimtab._types.text import as_text, shorten
-from trimtab._types.values import SMALL_INT, digest_of, exact
+from trimtab._types.text import SMALL_INT, as_text, digest_of, exact, shorten
 
 T = TypeVar("T")
 _KEPT_PARAMS = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import attrs
 
@@ -20,9 +20,9 @@ from trimtab._boundary import (
 )
 from trimtab._events import DecisionPoint, Provenance, ProviderKind
 from trimtab._events.guidance import NOT_RELEVANT, ClassificationResult, Proposal
-from trimtab._policy import CompletionCheckerConfig, GuidanceProviderConfig
+from trimtab._policy import CompletionCheckerConfig, GuidanceProviderConfig, as_config
 from trimtab._types.errors import ConfigurationError, ProviderInvalid
-from trimtab._types.values import exact
+from trimtab._types.text import exact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,8 +68,7 @@ class GuidanceEntry:
     )
 
 
-@attrs.frozen(eq=False, repr=False)
-class FeedbackEntry:
+class FeedbackEntry(NamedTuple):
     """One feedback provider and when it is asked.
 
     Attributes:
@@ -83,8 +82,7 @@ class FeedbackEntry:
     limits_only: bool = False
 
 
-@attrs.frozen(eq=False, repr=False)
-class CheckEntry:
+class CheckEntry(NamedTuple):
     source: Provenance
     timeout: float
     check: Callable[[TaskCompletionContext], TaskCompletionResult]
@@ -244,9 +242,25 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
     return FeedbackEntry(provider.source, trigger, ask, limits_only)
 
 
-def compile_check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
+def compile_check(provider: LoadedProvider) -> CheckEntry:
+    assert isinstance(provider.config, CompletionCheckerConfig)
     check = provider.hooks.get("check_completion") or provider.methods["check"]
-    return CheckEntry(provider.source, config.timeout, _check(check))
+    return CheckEntry(provider.source, provider.config.timeout, _check(check))
+
+
+def recorder_hooks(loaded: Iterable[LoadedProvider]) -> tuple[RunHook, ...]:
+    return tuple((one.source, one.methods["open"]) for one in loaded if "open" in one.methods)
+
+
+def load_alone(cls: type[ProviderConfig], given: Iterable[Any]) -> list[LoadedProvider]:
+    """Return providers that no prompt declares, resolved and validated like those of one."""
+    configs: list[ProviderConfig] = [as_config(cls, one) for one in given]
+    if not configs:
+        return []
+    from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.resolution import resolve
+
+    return [resolve(config, Configuration()) for config in configs]
 
 
 def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:
@@ -261,9 +275,9 @@ def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ..
 def build_table(
     prompt_name: str,
     declared: Sequence[ProviderConfig],
-    *,
     guidance_limit: int,
     feedback_delivery: FeedbackDelivery,
+    *,
     config: Configuration | Literal["auto"] | None,
     environment: Mapping[str, str] | None,
 ) -> PromptTable:
@@ -294,14 +308,10 @@ def build_table(
     return PromptTable(
         guides={point: _guides(loaded, point) for point in DecisionPoint},
         feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
-        checks=tuple(
-            compile_check(p, p.config)
-            for p in loaded
-            if isinstance(p.config, CompletionCheckerConfig)
-        ),
+        checks=tuple(compile_check(p) for p in loaded if p.config.kind is ProviderKind.COMPLETION),
         opened=_run_hooks(loaded, "run_opened"),
         closed=_run_hooks(loaded, "run_closed"),
-        recorders=tuple((p.source, p.methods["open"]) for p in loaded if "open" in p.methods),
+        recorders=recorder_hooks(loaded),
         settings=tuple(p.config for p in loaded),
         skipped=tuple(skipped),
         guidance_limit=table.guidance_limit or guidance_limit,

@@ -31,7 +31,7 @@ from trimtab._policy import (
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._run.completion import AgentStopped
 from trimtab._testing.host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
-from trimtab._testing.host_kit.service import Ask, Json, Says, messages_of, texts_in
+from trimtab._testing.host_kit.service import Ask, Json, Says, Script, messages_of, texts_in
 from trimtab._testing.lab import Checker, Commentator, Speaker
 from trimtab._types.errors import ProviderError
 
@@ -40,6 +40,7 @@ _LATER = 0.05
 """Seconds: far more than a thread takes to hand a result over."""
 
 Play = Callable[..., Awaitable[None]]
+_PROVIDERS = ("guidance_providers", "feedback_providers", "completion_checkers")
 
 
 def scenario(summary: str, *needs: str, name: str = "", **task: Any) -> Callable[[Play], Play]:
@@ -50,6 +51,14 @@ def scenario(summary: str, *needs: str, name: str = "", **task: Any) -> Callable
         return play
 
     return add
+
+
+async def played(kit: HostKit, script: Script, **given: Any) -> Stage:
+    """Let an agent do a task to its end; what is given is for the prompt, or for the task."""
+    providers = {name: given.pop(name) for name in _PROVIDERS if name in given}
+    stage = await Stage(kit, script, providers, given).run()
+    ended(stage)
+    return stage
 
 
 def calls(tool: str, *paths: str) -> Says:
@@ -116,8 +125,7 @@ async def silence_is_equal(kit: HostKit) -> None:
 async def guided(kit: HostKit, **task: Any) -> None:
     script = [*(calls("look", "a") for _ in range(4)), Says("End.")]
     speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=3)
-    stage = await Stage(kit, script, {"guidance_providers": [speaker]}, task).run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=[speaker], **task)
     stands(stage, 3, kit.host.delivers(DecisionPoint.PRE_TOOL_SELECTION))
     assert MARK in stage.last_text(3), "the text is not in the last message of the request"
     assert stage.outcomes() == [("look", "ok")] * 4, f"on record: {stage.outcomes()}"
@@ -138,8 +146,7 @@ async def in_shadow(kit: HostKit) -> None:
         speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=2)
         config = GuidanceProviderConfig(speaker, **settings)
         script = [calls("look", "a"), calls("look", "b"), Says("End.")]
-        stage = await Stage(kit, script, {"guidance_providers": [config]}).run()
-        ended(stage)
+        stage = await played(kit, script, guidance_providers=[config])
         assert not any(stage.hits(MARK)), f"the text reached the model: {stage.hits(MARK)}"
         assert not any(MARK in text for text in stage.played.history), "the history has the text"
         every = stage.session[GuidanceSuppressed].all()
@@ -155,9 +162,7 @@ async def failing_tool(kit: HostKit) -> None:
 
     script = [*(calls("query", str(n)) for n in range(3)), Says("End.")]
     speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=3)
-    providers = {"guidance_providers": [speaker]}
-    stage = await Stage(kit, script, providers, {"tools": [query]}).run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=[speaker], tools=[query])
     assert stage.outcomes() == [("query", "error")] * 3, f"on record: {stage.outcomes()}"
     errors = [call.error or "" for call in stage.session[ToolInvoked].all()]
     assert all("ECONNREFUSED" in error for error in errors), f"errors on record: {errors}"
@@ -168,8 +173,7 @@ async def failing_tool(kit: HostKit) -> None:
 async def feedback(kit: HostKit) -> None:
     every = FeedbackProviderConfig(Commentator(), FeedbackTrigger(every_n_calls=2))
     script = [calls("look", "a"), calls("look", "b"), Says("End.")]
-    stage = await Stage(kit, script, {"feedback_providers": [every]}).run()
-    ended(stage)
+    stage = await played(kit, script, feedback_providers=[every])
     stands(stage, 2, kit.host.feedback_delivery, "2 calls")
 
 
@@ -178,8 +182,7 @@ async def behind_result(kit: HostKit) -> None:
     way = kit.host.delivers(DecisionPoint.POST_TOOL_RESULT)
     speaker = speaks(DecisionPoint.POST_TOOL_RESULT, after=1)
     script = [calls("look", "a"), calls("look", "b"), Says("End.")]
-    stage = await Stage(kit, script, {"guidance_providers": [speaker]}).run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=[speaker])
     if way is Delivery.NONE:
         assert not any(stage.hits(MARK))
     else:
@@ -205,8 +208,7 @@ async def before_the_end(kit: HostKit) -> None:
 async def gate(kit: HostKit, **task: Any) -> None:
     checker = Checker(answer=_after_b)
     script = [calls("look", "a"), Says("Too early."), calls("look", "b"), Says("End.")]
-    stage = await Stage(kit, script, {"completion_checkers": [checker]}, task).run()
-    ended(stage)
+    stage = await played(kit, script, completion_checkers=[checker], **task)
     got = stage.hits("Look at b too.")
     assert len(got) == 4, f"{len(got)} requests, expected 4: it was not sent back, or too often"
     assert got[:3] == [0, 0, 1], f"the checker's feedback stands in {got}"
@@ -257,10 +259,7 @@ async def parallel(kit: HostKit) -> None:
             raise ValueError("no such file")
         return f"contents of {path}"
 
-    stage = await Stage(
-        kit, [calls("fetch", "good", "bad"), Says("End.")], task={"tools": [fetch]}
-    ).run()
-    ended(stage)
+    stage = await played(kit, [calls("fetch", "good", "bad"), Says("End.")], tools=[fetch])
     found = {c.params["path"]: c.outcome.value for c in stage.session[ToolInvoked].all()}
     failed = "error" if "errors" in kit.claims else "ok"
     assert found == {"good": "ok", "bad": failed}, f"on record: {found}"
@@ -271,8 +270,7 @@ async def parallel(kit: HostKit) -> None:
 @scenario("unknown tools and wrong arguments are on record as invalid", "invalid")
 async def invalid_calls(kit: HostKit) -> None:
     wrong = Says(calls=(Ask("look", {"wrong": 1}),))
-    stage = await Stage(kit, [calls("nope", "a"), wrong, Says("End.")]).run()
-    ended(stage)
+    stage = await played(kit, [calls("nope", "a"), wrong, Says("End.")])
     expected = [("nope", "invalid"), ("look", "invalid")]
     assert stage.outcomes() == expected, f"on record: {stage.outcomes()}"
 
@@ -281,8 +279,7 @@ async def invalid_calls(kit: HostKit) -> None:
 async def service_fails_once(kit: HostKit) -> None:
     script = [calls("look", "a"), Says(status=500), Says("End.")]
     speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=1)
-    stage = await Stage(kit, script, {"guidance_providers": [speaker]}).run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=[speaker])
     assert stage.hits(MARK)[:3] == [0, 1, 1], f"the text stands in {stage.hits(MARK)}"
 
 
@@ -316,17 +313,15 @@ async def denied(kit: HostKit) -> None:
         return "contents"
 
     script = [calls("look", "a"), Says("End.")]
-    stage = await Stage(kit, script, task={"tools": [look], "mode": "deny"}).run()
+    stage = await played(kit, script, tools=[look], mode="deny")
     assert not ran, "the tool ran"
-    ended(stage)
     assert stage.outcomes() == [("look", "denied")], f"on record: {stage.outcomes()}"
 
 
 @scenario("a second turn goes on where the first ended", "resume")
 async def resumed(kit: HostKit) -> None:
     script = [calls("look", "a"), Says("One."), calls("look", "b"), Says("End.")]
-    stage = await Stage(kit, script, task={"user": ("Go.", "And now?")}).run()
-    ended(stage)
+    stage = await played(kit, script, user=("Go.", "And now?"))
     assert stage.outcomes() == [("look", "ok")] * 2, f"on record: {stage.outcomes()}"
     said = [message.text for message in stage.session[UserMessage].all()]
     assert said == ["Go.", "And now?"], f"the user on record: {said}"
@@ -335,8 +330,7 @@ async def resumed(kit: HostKit) -> None:
 
 @scenario("a tool interrupts the agent, which goes on in another process", "interrupt")
 async def interrupted(kit: HostKit) -> None:
-    stage = await Stage(kit, [calls("ask", "a"), Says("End.")], task={"mode": "interrupt"}).run()
-    ended(stage)
+    stage = await played(kit, [calls("ask", "a"), Says("End.")], mode="interrupt")
     assert stage.outcomes() == [("ask", "ok")], f"on record: {stage.outcomes()}"
     starts = len(stage.session[ToolStarted])
     assert starts <= 1, f"the call started {starts} times"
@@ -384,10 +378,8 @@ async def other_middleware(kit: HostKit) -> None:
             raise OSError("try again")
         return "fine"
 
-    stage = await Stage(
-        kit, [calls("flaky", "a"), Says("End.")], task={"tools": [flaky], "mode": "around"}
-    ).run()
-    ended(stage)
+    script = [calls("flaky", "a"), Says("End.")]
+    stage = await played(kit, script, tools=[flaky], mode="around")
     assert len(tried) == 2, f"the tool ran {len(tried)} times, expected one retry"
     assert stage.outcomes() == [("flaky", "ok")], f"on record: {stage.outcomes()}"
 
@@ -420,10 +412,9 @@ async def refuses_the_batch(kit: HostKit) -> None:
         return "removed"
 
     speaker = speaks(DecisionPoint.PRE_TOOL_EXECUTION)
-    providers = {"guidance_providers": [GuidanceProviderConfig(speaker, refuse=True)]}
+    config = GuidanceProviderConfig(speaker, refuse=True)
     script = [calls("remove", "a", "b"), calls("remove", "c"), Says("End.")]
-    stage = await Stage(kit, script, providers, {"tools": [remove]}).run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=[config], tools=[remove])
     assert ran == ["c"], f"it ran for {ran}, and the next response asked for 'c'"
     found = stage.outcomes()
     assert found == [*[("remove", "denied")] * 2, ("remove", "ok")], f"on record: {found}"
@@ -440,8 +431,7 @@ async def subagent(kit: HostKit) -> None:
             return Says("End.")
         return _delegates(body)
 
-    stage = await Stage(kit, answer, task={"mode": "subagent"}).run()
-    ended(stage)
+    stage = await played(kit, answer, mode="subagent")
     whose = Counter(call.agent_id is not None for call in stage.session[ToolInvoked].all())
     assert whose[True] == 2, f"calls of the subagent on record: {whose[True]}"
     assert len(stage.session.runs()) == 2, f"{len(stage.session.runs())} runs, expected 2"
@@ -466,9 +456,7 @@ async def limit_of_turns(kit: HostKit) -> None:
     speaker = Speaker(
         text=MARK, decision_points=[point], verdict=lambda context: context.turns_left == 2
     )
-    stage = Stage(kit, script, {"guidance_providers": [speaker]}, {"max_turns": 4})
-    await stage.run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=[speaker], max_turns=4)
     stands(stage, 2, kit.host.delivers(point))
 
 
@@ -500,8 +488,7 @@ async def compacted(kit: HostKit) -> None:
         looked = "contents of" in seen or "They looked" in seen
         return Says("End.") if looked else calls("look", "a")
 
-    stage = await Stage(kit, answer, task={"mode": "compact", "user": ("Go.", "On.", "Now?")}).run()
-    ended(stage)
+    stage = await played(kit, answer, mode="compact", user=("Go.", "On.", "Now?"))
     assert len(stage.session[CompactionHappened]) >= 1, "no compaction is on record"
 
 
@@ -516,7 +503,6 @@ async def broken_providers(kit: HostKit) -> None:
 
     providers = [Speaker("hangs", "a", verdict=hang), Speaker("raises", "b", verdict=fail)]
     script = [calls("look", "a"), Says("End.")]
-    stage = await Stage(kit, script, {"guidance_providers": providers}, {"timeout": 0.2}).run()
-    ended(stage)
+    stage = await played(kit, script, guidance_providers=providers, timeout=0.2)
     assert stage.outcomes() == [("look", "ok")], f"on record: {stage.outcomes()}"
     assert not any(stage.hits("<guidance")), "a broken provider spoke"
