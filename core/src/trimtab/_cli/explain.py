@@ -89,10 +89,7 @@ def _unmet(configuration: Configuration, env: Environment) -> str:
 
 
 def _statuses(
-    kind: ProviderKind,
-    settings: PromptSettings,
-    configuration: Configuration,
-    env: Environment,
+    kind: ProviderKind, settings: PromptSettings, configuration: Configuration, env: Environment
 ) -> tuple[ProviderStatus, ...] | None:
     """Look at the providers of one kind; None if the code decides."""
     configs: Sequence[ProviderConfig] | None = getattr(settings, kind.value)

@@ -148,10 +148,7 @@ def _command_of(arguments: Sequence[str]) -> str:
 
 
 def _add_installed(
-    commands: argparse._SubParsersAction[Any],
-    command: str,
-    *,
-    described: bool,
+    commands: argparse._SubParsersAction[Any], command: str, *, described: bool
 ) -> None:
     """Add the commands of packages; only `command` is described unless all are `described`."""
     from trimtab._plugins.discovery import discover

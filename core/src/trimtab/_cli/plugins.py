@@ -143,16 +143,7 @@ def _show(entry: PluginInfo, taken: Sequence[Mapping[str, Any]], problems: Seque
             say(sanitize(f"      {option['description'].replace('``', '')}", 500))
 
 
-KINDS = (
-    "guidance",
-    "feedback",
-    "completion",
-    "recorder",
-    "host",
-    "mailbox",
-    "reader",
-    "command",
-)
+KINDS = ("guidance", "feedback", "completion", "recorder", "host", "mailbox", "reader", "command")
 _GROUPS = {
     "command": "commands",
     "host": "hosts",

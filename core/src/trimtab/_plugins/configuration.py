@@ -24,9 +24,7 @@ HOME = "TRIMTAB_HOME"
 
 
 def find_configuration(
-    start: str | os.PathLike[str] | None = None,
-    *,
-    environment: Mapping[str, str] | None = None,
+    start: str | os.PathLike[str] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> Path | None:
     """Find the file that counts: ``TRIMTAB_CONFIG``, else the nearest one upwards.
 
@@ -119,9 +117,7 @@ def state_home(
 
 
 def active_configuration(
-    start: str | os.PathLike[str] | None = None,
-    *,
-    environment: Mapping[str, str] | None = None,
+    start: str | os.PathLike[str] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> Configuration:
     """Return the configuration that `find_configuration` finds, or an empty one."""
     path = find_configuration(start, environment=environment)

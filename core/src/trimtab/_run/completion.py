@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from trimtab._run import OpenRun
     from trimtab._table import GuidanceEntry
 
-_RANK = {
-    CompletionStatus.OK: 0,
-    CompletionStatus.UNVERIFIED: 1,
-    CompletionStatus.INCOMPLETE: 2,
-}
+_RANK = {CompletionStatus.OK: 0, CompletionStatus.UNVERIFIED: 1, CompletionStatus.INCOMPLETE: 2}
 
 
 def check(
@@ -250,10 +246,7 @@ def _deliver(
     if created:
         run.state.feedback.created.add(entry.source.name)
     stamped = run.stamp(
-        value,
-        provider_name=entry.source.name,
-        call_index=run.state.calls - 1,
-        source=entry.source,
+        value, provider_name=entry.source.name, call_index=run.state.calls - 1, source=entry.source
     )
     if replayed:
         run.dispatch(FeedbackSuppressed, feedback=stamped, reason="replayed")

@@ -97,10 +97,7 @@ class Run(OpenRun):
             self._call_projection(name, self.state.feeds.save)
 
     def _begin(
-        self,
-        point: DecisionPoint,
-        delivery: Delivery | None = None,
-        timeout: float | None = None,
+        self, point: DecisionPoint, delivery: Delivery | None = None, timeout: float | None = None
     ) -> Sequence[GuidanceEntry]:
         """Return whom to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
         state = self.state
@@ -148,9 +145,7 @@ class Run(OpenRun):
             pending: calls about to run (PRE_TOOL_EXECUTION).
         """
         return GuidanceContext(
-            run=self,
-            decision_point=point,
-            pending_tool_calls=as_calls(pending, "pending"),
+            run=self, decision_point=point, pending_tool_calls=as_calls(pending, "pending")
         )
 
     def guide(

@@ -18,9 +18,7 @@ from trimtab._events import (
     ToolStarted,
     UserMessage,
 )
-from trimtab._events.guidance import (
-    CompletionChecked,
-)
+from trimtab._events.guidance import CompletionChecked
 from trimtab._policy.feedback import FeedbackState, GateState
 from trimtab._policy.guidance import EpisodeBook, GuidanceState
 from trimtab._session import Slice

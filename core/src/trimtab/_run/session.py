@@ -300,11 +300,7 @@ def collect_feedback(
 
 
 def check_completion(
-    *,
-    prompt: Prompt[Any],
-    session: Session,
-    output: Any = None,
-    extra: Iterable[Any] = (),
+    *, prompt: Prompt[Any], session: Session, output: Any = None, extra: Iterable[Any] = ()
 ) -> CompletionChecked:
     """Return whether the work of a prompt is done, and record the verdict.
 

@@ -337,11 +337,7 @@ def structure_problems(error: BaseException, place: str = "") -> Iterator[str]:
         error: what the converter raised.
         place: of the value that it was given.
     """
-    from cattrs.errors import (
-        ClassValidationError,
-        ForbiddenExtraKeysError,
-        IterableValidationError,
-    )
+    from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError, IterableValidationError
 
     if isinstance(error, ClassValidationError):
         fields, rest = error.group_exceptions()

@@ -19,13 +19,7 @@ from trimtab._events import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab._session.projection import (
-    HOOKS,
-    BaseProjection,
-    MessageRecord,
-    TextRecord,
-    Turn,
-)
+from trimtab._session.projection import HOOKS, BaseProjection, MessageRecord, TextRecord, Turn
 from trimtab._types.resources import ToolProfile
 
 BACKLOG = 128

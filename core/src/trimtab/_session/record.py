@@ -11,13 +11,7 @@ from sys import maxsize
 from typing import Any, TypeVar
 
 from trimtab._boundary import call, duplicate, owners, within
-from trimtab._events import (
-    CompactionHappened,
-    Event,
-    ModelResponded,
-    ToolInvoked,
-    UserMessage,
-)
+from trimtab._events import CompactionHappened, Event, ModelResponded, ToolInvoked, UserMessage
 from trimtab._events.guidance import ObserverFaulted
 from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers, do_all
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog

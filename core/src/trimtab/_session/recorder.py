@@ -51,12 +51,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        session: Record,
-        state: RunState,
-        *,
-        deadline: Deadline | None,
-        budget: Budget | None,
+        self, session: Record, state: RunState, *, deadline: Deadline | None, budget: Budget | None
     ) -> None:
         self.session = session
         self.state = state

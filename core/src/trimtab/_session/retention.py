@@ -88,10 +88,7 @@ class ToolLog(Slice[ToolInvoked]):
     __slots__ = ("_batch", "_full", "_heads", "_keep", "_numbers", "_old", "_state")
 
     def __init__(
-        self,
-        keep: int | None,
-        items: Iterable[ToolInvoked] = (),
-        old: OldCalls | None = None,
+        self, keep: int | None, items: Iterable[ToolInvoked] = (), old: OldCalls | None = None
     ) -> None:
         super().__init__()
         self._keep = keep

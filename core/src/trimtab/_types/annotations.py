@@ -356,6 +356,5 @@ _SPECIAL: Mapping[Any, Callable[[Resolver, tuple[Any, ...], str], JsonType]] = {
     types.UnionType: Resolver._union,
     Literal: Resolver._literal,
 } | dict.fromkeys(
-    (Required, NotRequired, Final, getattr(typing, "ReadOnly", Final)),
-    Resolver._wrapped,
+    (Required, NotRequired, Final, getattr(typing, "ReadOnly", Final)), Resolver._wrapped
 )

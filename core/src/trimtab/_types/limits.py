@@ -9,14 +9,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from trimtab._types.options import (
-    LONGEST,
-    bounded,
-    is_finite,
-    is_number,
-    number,
-    whole_number,
-)
+from trimtab._types.options import LONGEST, bounded, is_finite, is_number, number, whole_number
 from trimtab._types.text import shown
 
 

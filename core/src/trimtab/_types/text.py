@@ -29,6 +29,9 @@ class LazyPattern:
         flags: those of `re`.
     """
 
+    _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub")
+    __slots__ = ("_flags", "_text", *_METHODS)
+
     search: Callable[[str], re.Match[str] | None]
     match: Callable[[str], re.Match[str] | None]
     fullmatch: Callable[[str], re.Match[str] | None]
@@ -42,11 +45,12 @@ class LazyPattern:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        if name not in LazyPattern.__annotations__:
+        if name not in self._METHODS:
             raise AttributeError(f"a LazyPattern has no {name!r}")
         compiled = re.compile(self._text, self._flags)
-        vars(self).update({each: getattr(compiled, each) for each in LazyPattern.__annotations__})
-        return vars(self)[name]
+        for each in self._METHODS:
+            setattr(self, each, getattr(compiled, each))
+        return getattr(compiled, name)
 
 
 CONTROL_CHARACTERS = LazyPattern(

@@ -284,10 +284,7 @@ def host_table(verdicts: Mapping[str, Iterable[Verdict]]) -> str:
     """
     found = {name: {v.scenario: v for v in rows} for name, rows in verdicts.items()}
     signs = {"ok": "yes", "fails": "**no**", "not claimed": "–"}
-    lines = [
-        f"| scenario | {' | '.join(found)} |",
-        f"|---|{'---|' * len(found)}",
-    ]
+    lines = [f"| scenario | {' | '.join(found)} |", f"|---|{'---|' * len(found)}"]
     for name, scenario in SCENARIOS.items():
         cells = [signs[rows[name].result] if name in rows else "" for rows in found.values()]
         if any(cells):

@@ -23,11 +23,7 @@ from trimtab._events import (
     UserMessage,
 )
 from trimtab._events.guidance import ClassificationResult, GuidanceSuppressed, StopRequested
-from trimtab._policy import (
-    FeedbackProviderConfig,
-    FeedbackTrigger,
-    GuidanceProviderConfig,
-)
+from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, GuidanceProviderConfig
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._run.completion import AgentStopped
 from trimtab._testing.host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
@@ -350,9 +346,7 @@ async def shared_agent(kit: HostKit) -> None:
         return len(last) == 3 and len({call.params["path"] for call in last}) == 1
 
     speaker = Speaker(
-        text=MARK,
-        verdict=repeats,
-        decision_points=[DecisionPoint.PRE_TOOL_SELECTION],
+        text=MARK, verdict=repeats, decision_points=[DecisionPoint.PRE_TOOL_SELECTION]
     )
     stage = Stage(kit, answer, {"guidance_providers": [speaker]})
     played = await stage.converse(

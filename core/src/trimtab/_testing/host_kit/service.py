@@ -229,11 +229,7 @@ def _content(path: str, text: str, calls: Calls) -> Reply:
     parts: list[Json] = [{"text": text}] if text else []
     parts += [{"functionCall": {"name": name, "args": params}} for _, name, params in calls]
     used = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
-    candidate = {
-        "content": {"role": "model", "parts": parts},
-        "finishReason": "STOP",
-        "index": 0,
-    }
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
     whole = {"candidates": [candidate], "usageMetadata": used, "modelVersion": "m"}
     return _stream([("", whole)]) if "stream" in path else _whole(whole)
 
