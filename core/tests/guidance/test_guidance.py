@@ -478,7 +478,7 @@ def test_a_stop_that_nobody_is_asked_for_is_on_record_once(
 
     assert [event.outcome for event in kit.session[StopRequested].all()] == [outcome]
     assert Driver(run).stop_request is None
-    assert run.state.guidance.nudges_of("speaker") > 2
+    assert run.state.guidance.spoken["speaker"].total > 2
 
 
 def test_without_stop_after_nothing_asks_for_an_end(kit: Any) -> None:

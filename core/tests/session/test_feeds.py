@@ -254,7 +254,7 @@ def test_a_projection_and_the_one_that_it_needs_are_restored_together(kit, saved
         happen(kit, run, event)
     heard = run.trajectory.projection("reader").heard
     feeds = run.state.feeds
-    for name in feeds.attached:
+    for name in feeds.feeds:
         if saved == ("both",) or name in saved:
             feeds.save(name)
     other = Feeds(history=lambda: run.session.events_of(run.run_id))

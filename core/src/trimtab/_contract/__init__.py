@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import attrs
 
 from trimtab._events import DecisionPoint, ModelResponded, ToolCall, ToolInvoked
+from trimtab._policy.guidance import SILENT, Episode
 from trimtab._session.recorder import Recorder
 from trimtab._types.resources import Filesystem
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from trimtab._contract.tools import BoundPrompt, RenderedPrompt
     from trimtab._events.guidance import ClassificationResult, Feedback
     from trimtab._policy import ProviderConfig
-    from trimtab._policy.guidance import Episode
     from trimtab._session import Slice
     from trimtab._session.record import Record
     from trimtab._session.state import Trajectory
@@ -235,7 +235,7 @@ class GuidanceContext(RunContext):
         Args:
             provider: its name.
         """
-        return self._run.state.guidance.nudges_of(provider)
+        return self._run.state.guidance.spoken.get(provider, SILENT).total
 
     def turns_since_nudge(self, provider: str) -> int | None:
         """Return how many turns ago a guidance provider spoke last, shadow mode included.
@@ -246,8 +246,8 @@ class GuidanceContext(RunContext):
         Returns:
             0 in the turn in which it spoke; None if it has not spoken in this run.
         """
-        at = self._run.state.guidance.nudged_at(provider)
-        return None if at is None else self._run.state.turn - at
+        spoken = self._run.state.guidance.spoken.get(provider)
+        return None if spoken is None else self._run.state.turn - spoken.turn
 
 
 @attrs.frozen(eq=False, repr=False)

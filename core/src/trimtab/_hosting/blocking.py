@@ -270,7 +270,7 @@ class BlockingDriver:
         return RunningCall(
             found,
             self._guidance,
-            self._placement.refusal() if known else "",
+            self._placement.refusal if known else "",
             self._started if known else _unknown,
             self._stopped if known else _unknown,
             self._calls.leave if known else _unknown,

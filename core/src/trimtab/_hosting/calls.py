@@ -97,10 +97,8 @@ class AskedCalls:
         """Return the call that is answered now; None if no response asked for it."""
         call_id = _id(call)
         with self._lock:
-            same = [known for known in self._open if known.call_id == call_id]
-            if same:
-                found = next((known for known in same if known is call), same[0])
-                self._close(found)
+            found = self._close(call_id, call)
+            if found is not None:
                 return found
             if call_id in self._known:
                 raise SessionError(f"call {call_id!r:.100} has its answer already: answer it once")
@@ -152,7 +150,7 @@ class AskedCalls:
                     self._began[call.call_id] = began
                 return
             self._told[call.call_id] += 1
-            self._close(call)
+            self._close(call.call_id, call)
         self._record(raised, outcome)
 
     def failed(self, call: ToolCall | str) -> bool:
@@ -166,7 +164,7 @@ class AskedCalls:
             if raised is None:
                 return False
             self._begun[call_id] -= 1
-            self._close(raised.call)
+            self._close(call_id, raised.call)
         self._record(raised, Outcome.ERROR)
         return True
 
@@ -203,12 +201,15 @@ class AskedCalls:
                 params=call.params,
             )
 
-    def _close(self, call: ToolCall) -> None:
-        same = [known for known in self._open if known.call_id == call.call_id]
-        if same:
-            found = next((known for known in same if known is call), same[0])
-            self._open = [known for known in self._open if known is not found]
-            self._ended[call.call_id] += 1
+    def _close(self, call_id: str, call: object) -> ToolCall | None:
+        """Close `call`, or the first that shares its id; return it, None if none is open."""
+        same = [known for known in self._open if known.call_id == call_id]
+        if not same:
+            return None
+        found = next((known for known in same if known is call), same[0])
+        self._open = [known for known in self._open if known is not found]
+        self._ended[call_id] += 1
+        return found
 
     def _record(self, raised: Raised, outcome: Outcome) -> None:
         call = named(raised.call)

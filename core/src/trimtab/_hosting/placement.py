@@ -20,7 +20,12 @@ REQUEST, TOOLS, RESULT = (
 
 
 class Placement:
-    """What was said and has not been placed yet."""
+    """What was said and has not been placed yet.
+
+    Attributes:
+        refusal: the text by which all calls of the batch are refused, as a provider does not say
+            which of its calls it means; empty if they may run.
+    """
 
     def __init__(self, run: Run, timeout: float | None) -> None:
         _check(run)
@@ -32,7 +37,7 @@ class Placement:
         self._carried: list[str] = []
         self._behind: list[str] = []
         self._request: str | None = None
-        self._refusal = ""
+        self.refusal = ""
 
     def way(self, point: DecisionPoint) -> Delivery:
         return self._run.host.delivers(point)
@@ -84,22 +89,15 @@ class Placement:
         text = self.ask(TOOLS, way, pending=pending)
         with self._lock:
             if way is Delivery.REFUSAL:
-                self._refusal = text
+                self.refusal = text
                 return ""
             if text and way is Delivery.PERSISTED:
                 self._behind.append(text)
         return text
 
-    def refusal(self) -> str:
-        """Return the text by which all calls of the batch are refused; empty if they may run.
-
-        A provider speaks about a batch, and does not say which of its calls it means.
-        """
-        return self._refusal
-
     def forget_calls(self) -> None:
         with self._lock:
-            self._behind, self._refusal = [], ""
+            self._behind, self.refusal = [], ""
 
     def behind_result(self, delivery: Delivery | None) -> str:
         way = delivery or self.way(RESULT)

@@ -30,6 +30,7 @@ from trimtab._plugins import (
     PluginInfo,
     Problem,
     Registry,
+    Severity,
     did_you_mean,
     normalise_name,
 )
@@ -291,6 +292,10 @@ class _Copy:
     def where(self) -> str:
         return self.folder.where
 
+    @property
+    def is_egg(self) -> bool:
+        return self.where.endswith(".egg-info")
+
 
 def _scan(found: _ByName) -> Registry:
     settled = [item for name, folders in found.items() for item in _settle(name, folders)]
@@ -316,8 +321,13 @@ def _settle(name: str, folders: Iterable[MetadataFolder]) -> Iterator[PluginInfo
         elif owner is None:
             owner = copy, headers
             yield from offers(headers, copy.text, sanitize(copy.where))
-        elif not _is_built_from(copy, headers, *owner):
-            yield _shadowed(copy, headers, *owner)
+        else:
+            first, known = owner
+            same = (headers.version, copy.text) == (known.version, first.text)
+            # Of two equal ones, one is what setuptools leaves beside the source that the other was
+            # installed from: so an author's own editable package looks.
+            if not (same and (copy.is_egg or first.is_egg)):
+                yield _shadowed(copy, headers.version, first, known, "note" if same else "error")
 
 
 def _read(folder: MetadataFolder) -> _Copy:
@@ -346,23 +356,16 @@ def _headers(folder: MetadataFolder) -> Headers | str:
     return headers or "no METADATA with a name and a version"
 
 
-def _is_built_from(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> bool:
-    """Tell whether one of two equal copies is what setuptools leaves beside the source that the
-    other was installed from: so an author's own editable package looks.
-    """
-    eggs = [one.where.endswith(".egg-info") for one in (copy, first)]
-    return any(eggs) and (headers.version, copy.text) == (owner.version, first.text)
-
-
-def _shadowed(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> Problem:
-    same = (headers.version, copy.text) == (owner.version, first.text)
+def _shadowed(
+    copy: _Copy, version: str, first: _Copy, owner: Headers, severity: Severity
+) -> Problem:
     return Problem(
         distribution=sanitize(normalise_name(owner.name), 60),
         where=sanitize(copy.where),
-        message=f"version {sanitize(headers.version, 60)} is hidden by version "
+        message=f"version {sanitize(version, 60)} is hidden by version "
         f"{sanitize(owner.version, 60)} at {sanitize(first.where)}, which comes first on the path",
         fix="uninstall until none is left, then install the one you want",
-        severity="note" if same else "error",
+        severity=severity,
     )
 
 

@@ -71,15 +71,35 @@ Hooks = Mapping[str, Callable[[Any], Any]]
 
 
 _GUIDE = "guide_"
-KIND_HOOKS = {
-    ProviderKind.GUIDANCE: tuple(f"{_GUIDE}{point.value}" for point in DecisionPoint),
-    ProviderKind.FEEDBACK: ("give_feedback",),
-    ProviderKind.COMPLETION: ("check_completion",),
-    ProviderKind.RECORDER: (),
+
+
+class _Kind(NamedTuple):
+    """The hooks of a kind, and the members of its protocol; that itself would run properties.
+
+    The page "Hooks" says when each hook is called, and what it may return.
+    """
+
+    hooks: tuple[str, ...]
+    methods: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    by_keyword: bool = False  # how core calls the methods
+
+
+_KINDS = {
+    ProviderKind.GUIDANCE: _Kind(
+        tuple(f"{_GUIDE}{point.value}" for point in DecisionPoint),
+        ("classify", "provide"),
+        ("name", "category"),
+        by_keyword=True,
+    ),
+    ProviderKind.FEEDBACK: _Kind(
+        ("give_feedback",), ("should_run", "provide"), ("name",), by_keyword=True
+    ),
+    ProviderKind.COMPLETION: _Kind(("check_completion",), ("check",)),
+    ProviderKind.RECORDER: _Kind((), ("open",), ("name",)),
 }
-"""The hooks of each kind; the page "Hooks" says when each is called, and what it may return."""
 RUN_HOOKS = ("run_opened", "run_closed")
-_ALL_HOOKS = (*chain(*KIND_HOOKS.values()), *RUN_HOOKS)
+_ALL_HOOKS = (*chain(*(kind.hooks for kind in _KINDS.values())), *RUN_HOOKS)
 
 
 class _Marked(NamedTuple):
@@ -140,7 +160,7 @@ def _check(marked: _Marked, who: str) -> None:
             f"The {who} marks {marked.hook} with {', '.join(ignored)}, which has no effect: "
             "providers are asked in the order in which the prompt names them. Leave it out."
         )
-    if marked.hook not in KIND_HOOKS[ProviderKind.COMPLETION]:
+    if marked.hook not in _KINDS[ProviderKind.COMPLETION].hooks:
         check_synchronous(marked.method, marked.hook, who)
     check_positional(marked.method, marked.hook, who)
 
@@ -170,29 +190,6 @@ class LoadedProvider:
     trigger: FeedbackTrigger | None = None
 
 
-@attrs.frozen
-class _Protocol:
-    """The members of a kind's protocol; the types themselves would run properties to look."""
-
-    methods: tuple[str, ...]
-    texts: tuple[str, ...] = ()
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        return self.texts + self.methods
-
-
-_PROTOCOLS = {
-    ProviderKind.GUIDANCE: _Protocol(("classify", "provide"), ("name", "category")),
-    ProviderKind.FEEDBACK: _Protocol(("should_run", "provide"), ("name",)),
-    ProviderKind.COMPLETION: _Protocol(("check",)),
-    ProviderKind.RECORDER: _Protocol(("open",), ("name",)),
-}
-
-
-_BY_KEYWORD = frozenset({ProviderKind.GUIDANCE, ProviderKind.FEEDBACK})
-
-
 def source_of(kind: ProviderKind, instance: Any) -> Provenance:
     """Return the provenance of an object that the caller gave: its ``name``, else its class's."""
     try:
@@ -215,7 +212,7 @@ def validate(source: Provenance, config: ProviderConfig, instance: Any) -> Loade
             f"The {who} is a class: pass an instance, {instance.__name__}(…), or its name."
         )
     hooks = marked_hooks(instance, who)
-    own = {name: hooks[name] for name in KIND_HOOKS[source.kind] if name in hooks}
+    own = {name: hooks[name] for name in _KINDS[source.kind].hooks if name in hooks}
     methods = _protocol_methods(source.kind, instance, who, optional=bool(own))
     if own and methods:
         raise ProviderInvalid(
@@ -251,8 +248,8 @@ def _read(instance: Any, name: str, who: str) -> Any:
 def _protocol_methods(
     kind: ProviderKind, instance: Any, who: str, *, optional: bool
 ) -> dict[str, Method]:
-    protocol = _PROTOCOLS[kind]
-    found = {name: _read(instance, name, who) for name in protocol.members}
+    protocol = _KINDS[kind]
+    found = {name: _read(instance, name, who) for name in protocol.texts + protocol.methods}
     lacking = [name for name in protocol.methods if not callable(found[name])]
     lacking += [name for name in protocol.texts if found[name] is None]
     wrong = [
@@ -275,13 +272,13 @@ def _protocol_methods(
     for name, method in methods.items():
         if kind is not ProviderKind.COMPLETION:
             check_synchronous(method, name, who)
-        check_call(method, name, who, by_keyword=kind in _BY_KEYWORD)
+        check_call(method, name, who, by_keyword=protocol.by_keyword)
     return methods
 
 
 def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]) -> str:
     near = did_you_mean(lacking[0], (name for name in dir(instance) if name not in lacking))
-    kind_name, class_name = WORDS[kind], type(instance).__name__
+    protocol, kind_name, class_name = _KINDS[kind], WORDS[kind], type(instance).__name__
     named = who.removeprefix(f"{kind_name} ")
     if named == repr(class_name):
         subject = f"{class_name} is not a {kind_name}: it"
@@ -289,13 +286,13 @@ def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]
         subject = f"{named} is not a {kind_name}: {class_name}"
     return (
         f"{subject} lacks {quoted_list(lacking)}.{near} "
-        f"It must have {quoted_list(_PROTOCOLS[kind].members)}, or mark with @hookimpl one of "
-        f"{quoted_list(KIND_HOOKS[kind])}.{_other_kind(kind, instance)}"
+        f"It must have {quoted_list(protocol.texts + protocol.methods)}, or mark with @hookimpl "
+        f"one of {quoted_list(protocol.hooks)}.{_other_kind(kind, instance)}"
     )
 
 
 def _other_kind(kind: ProviderKind, instance: Any) -> str:
-    for other, protocol in _PROTOCOLS.items():
+    for other, protocol in _KINDS.items():
         if other is not kind and all(
             callable(inspect.getattr_static(instance, name, None)) for name in protocol.methods
         ):

@@ -31,7 +31,7 @@ class FeedbackState:
     used: dict[str, Mark] = attrs.field(factory=dict)
     created: set[str] = attrs.field(factory=set)
     watched: frozenset[str] = attrs.field(init=False, default=frozenset())
-    _reserved: set[str] = attrs.field(init=False, factory=set)
+    reserved: set[str] = attrs.field(init=False, factory=set)  # that a thread is asking
 
     def due(self, provider: str, trigger: FeedbackTrigger, *, now: Mark, created: bool) -> bool:
         """Whether a condition of `trigger` is met."""
@@ -51,16 +51,6 @@ class FeedbackState:
             return used
         last = Mark(event.call_index + 1, event.elapsed or 0.0)
         return last if used is None or used.calls < last.calls else used
-
-    def reserve(self, provider: str) -> bool:
-        """Take the provider for one asking; False if another thread has it."""
-        if provider in self._reserved:
-            return False
-        self._reserved.add(provider)
-        return True
-
-    def release(self, provider: str) -> None:
-        self._reserved.discard(provider)
 
     def delivered(self, event: Feedback) -> None:
         name = event.provider_name

@@ -195,15 +195,6 @@ class GuidanceState:
             return "episode budget used up"
         return "cooling down" if turn < known.waits_until(config.cooldown_turns) else ""
 
-    def nudges_of(self, provider: str) -> int:
-        """Return how often `provider` has spoken, shadow mode included."""
-        return self.spoken.get(provider, SILENT).total
-
-    def nudged_at(self, provider: str) -> int | None:
-        """Return the turn in which `provider` spoke last, shadow mode included; None if never."""
-        spoken = self.spoken.get(provider)
-        return None if spoken is None else spoken.turn
-
     def repeats_itself(self, candidate: Candidate, delivery: Delivery) -> bool:
         """Whether the agent has just read this text, or still has it in its history."""
         text = candidate.injection.content

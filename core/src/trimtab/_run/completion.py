@@ -218,8 +218,9 @@ def _ask(
     with run.session.lock:
         now = Mark(run.state.calls, run.active_seconds)
         is_due = feedback.due(name, entry.trigger, now=now, created=created)
-        if not is_due or not feedback.reserve(name):
+        if not is_due or name in feedback.reserved:
             return None
+        feedback.reserved.add(name)
     try:
         context = FeedbackContext(run)
         value = run.invoker.call(entry.source, "give_feedback", entry.ask, context, timeout).value
@@ -227,7 +228,7 @@ def _ask(
             return None
         return _deliver(run, entry, value, created=created, replayed=replayed)
     finally:
-        feedback.release(name)
+        feedback.reserved.discard(name)
 
 
 def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None) -> bool | None:

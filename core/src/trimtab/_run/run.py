@@ -93,7 +93,7 @@ class Run(OpenRun):
         """Keep in the state what no event recorded: the time until now, and the projections."""
         if not self.state.closed:
             self.state.active_seconds = self.active_seconds
-        for name in self.state.feeds.attached:
+        for name in tuple(self.state.feeds.feeds):
             self._call_projection(name, self.state.feeds.save)
 
     def _begin(

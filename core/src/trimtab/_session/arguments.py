@@ -45,7 +45,8 @@ def as_flag(name: str, value: object) -> None:
 
 
 def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall, ...]:
-    return tuple([as_recorded(call) for call in check_calls(values, name)])
+    calls = check_calls(values, name)
+    return tuple([ToolCall(one.tool, reduced(one.params), one.call_id) for one in calls])
 
 
 def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
@@ -58,10 +59,6 @@ def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
                 f"{name} must hold ToolCall(tool, params, call_id), not {shown(call)}"
             )
     return calls
-
-
-def as_recorded(call: ToolCall) -> ToolCall:
-    return ToolCall(call.tool, reduced(call.params), call.call_id)
 
 
 def as_seconds(name: str, value: object) -> float | None:

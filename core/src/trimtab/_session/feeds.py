@@ -250,10 +250,6 @@ class Feeds:
             feed.save()
 
     @property
-    def attached(self) -> tuple[str, ...]:
-        return tuple(self.feeds)
-
-    @property
     def behind(self) -> tuple[str, ...]:
         """Names of the projections for which much is waiting.
 
@@ -302,14 +298,9 @@ class Feeds:
 
     def apply(self, event: Event) -> None:
         """Take `event` in; called under the session's lock, in constant time."""
-        if isinstance(event, ToolInvoked):
-            self.ended(event)
-        elif isinstance(event, ModelResponded):
-            self.responded(event)
-        elif isinstance(event, UserMessage):
-            self.user_spoke(event)
-        elif isinstance(event, CompactionHappened):
-            self.compacted()
+        take = _TAKES.get(type(event))
+        if take is not None:
+            take(self, event)
 
     def ended(self, event: ToolInvoked) -> None:
         self._began, self.is_shared = True, False
@@ -336,7 +327,7 @@ class Feeds:
         self.close_turn()
         self._feed("user_spoke", MessageRecord(event.text, event.notification))
 
-    def compacted(self) -> None:
+    def compacted(self, _: CompactionHappened) -> None:
         self._began = True
         self._feed("compacted")
 
@@ -388,6 +379,14 @@ class Feeds:
             self.turns, self.calls = saved.turns, saved.calls
             self._began = saved.began
             self._saved, self._saved_at = dict(saved.projections), self._facts
+
+
+_TAKES: dict[type[Event], Callable[[Feeds, Any], None]] = {
+    ToolInvoked: Feeds.ended,
+    ModelResponded: Feeds.responded,
+    UserMessage: Feeds.user_spoke,
+    CompactionHappened: Feeds.compacted,
+}
 
 
 def _begins_turn(turn: int | None, open_turn: int | None) -> bool:

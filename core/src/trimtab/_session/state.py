@@ -259,9 +259,9 @@ class RunState:
             self.guidance.stop = None
         self.feeds.user_spoke(event)
 
-    def _compacted(self, _: CompactionHappened) -> None:
+    def _compacted(self, event: CompactionHappened) -> None:
         self.guidance.persisted.clear()
-        self.feeds.compacted()
+        self.feeds.compacted(event)
 
     def _faulted(self, event: ProviderFaulted) -> None:
         hooks = self.faults.setdefault(event.source.key, {})
