@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from trimtab._plugins import config_tables as tables
+from trimtab._plugins import configuration as tables
 
 
 def test_tox_has_every_environment_that_ci_must_run(tox: ConfigParser) -> None:

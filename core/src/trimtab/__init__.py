@@ -26,8 +26,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         ),
         "_hosting.chat": "Adapter PromptResponse",
         "_hosting.executor": "ToolExecutor",
-        "_plugins.config_tables": "Configuration",
-        "_plugins.configuration": "find_configuration load_configuration",
+        "_plugins.configuration": "Configuration find_configuration load_configuration",
         "_policy": (
             "CompletionCheckerConfig FeedbackProviderConfig FeedbackTrigger "
             "GuidanceProviderConfig RecorderConfig"

@@ -50,10 +50,8 @@ from trimtab._hosting.chat import (
 from trimtab._hosting.executor import (
     ToolExecutor as ToolExecutor,
 )
-from trimtab._plugins.config_tables import (
-    Configuration as Configuration,
-)
 from trimtab._plugins.configuration import (
+    Configuration as Configuration,
     find_configuration as find_configuration,
     load_configuration as load_configuration,
 )

@@ -28,8 +28,7 @@ from trimtab._plugins import (
     pip_install,
     quoted_list,
 )
-from trimtab._plugins.config_tables import Configuration
-from trimtab._plugins.configuration import active_configuration, load_configuration
+from trimtab._plugins.configuration import Configuration, active_configuration, load_configuration
 from trimtab._plugins.discovery import discover, installed_requirements, installed_version
 from trimtab._plugins.resolution import (
     DISABLE,

@@ -11,8 +11,12 @@ import attrs
 from trimtab._cli.output import say_json, say_table
 from trimtab._events import ProviderKind, ProviderRef
 from trimtab._plugins import PluginInfo, did_you_mean, quoted_list
-from trimtab._plugins.config_tables import Configuration, PromptSettings
-from trimtab._plugins.configuration import active_configuration, load_configuration
+from trimtab._plugins.configuration import (
+    Configuration,
+    PromptSettings,
+    active_configuration,
+    load_configuration,
+)
 from trimtab._plugins.resolution import (
     Environment,
     admit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import attrs
@@ -12,7 +12,7 @@ import pluggy
 from trimtab._boundary import Reply, acall, call, own_result
 from trimtab._contract import TaskCompletionContext
 from trimtab._events.guidance import CompletionStatus
-from trimtab._policy.feedback import TaskCompletionResult
+from trimtab._policy.feedback import TaskCompletionResult, seriousness
 from trimtab._session.projection import BaseProjection
 from trimtab._types.errors import class_name
 from trimtab._types.options import as_tuple
@@ -242,18 +242,12 @@ class CompositeChecker:
             results.append(_verdict(checker, await acall(_asked(checker, context))))
             if results[-1].status is decides:
                 return results[-1]
-        return self._join(results)
-
-    def _join(self, results: Iterable[TaskCompletionResult]) -> TaskCompletionResult:
-        rest = list(results)
-        unverified = [r for r in rest if r.status is CompletionStatus.UNVERIFIED]
-        incomplete = [r for r in rest if r.status is CompletionStatus.INCOMPLETE]
-        if incomplete:
-            texts = [r.feedback for r in incomplete if r.feedback]
+        worst = max(results, key=seriousness)
+        if worst.status is CompletionStatus.UNVERIFIED:
+            return worst
+        texts = [r.feedback for r in results if r.status is worst.status and r.feedback]
+        if worst.status is CompletionStatus.INCOMPLETE:
             return TaskCompletionResult.incomplete(" ".join(texts))
-        if unverified:
-            return unverified[0]
-        texts = [r.feedback for r in rest if r.feedback]
         return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")
 
 

@@ -42,18 +42,6 @@ GROUP_PREFIX = "trimtab."
 LEVEL_GROUP = "api"
 """Last part of the group in which a package declares the level of the contract."""
 LEVEL_NAME = LazyPattern(r"level-([1-9][0-9]{0,3})")
-GROUPS = (
-    "guidance",
-    "feedback",
-    "completion",
-    "recorders",
-    "hosts",
-    "mailboxes",
-    "transcripts",
-    "events",
-    "commands",
-)
-"""Last parts of the entry-point groups."""
 
 
 @attrs.frozen(order=True)
@@ -193,6 +181,8 @@ WORDS = {
     "commands": "command",
 }
 """What messages call the entries of a group."""
+GROUPS = tuple(WORDS)
+"""Last parts of the entry-point groups."""
 
 
 def title(entry: PluginInfo) -> str:

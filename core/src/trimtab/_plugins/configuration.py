@@ -1,19 +1,32 @@
-"""Configuration files: finding, reading and caching them."""
+"""Configuration files: finding and reading them, and the objects that the Python API builds."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from trimtab._plugins.config_tables import Configuration
+from trimtab._events import ProviderKind, ProviderRef
+from trimtab._plugins import did_you_mean, parse_requirement, quoted_list
+from trimtab._policy import (
+    CONFIGS,
+    IN_FILES,
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceProviderConfig,
+    ProviderConfig,
+    RecorderConfig,
+)
 from trimtab._types.errors import ConfigurationError
+from trimtab._types.limits import Budget
 from trimtab._types.options import as_path
-from trimtab._types.text import shown
+from trimtab._types.text import TYPE_WORDS, LazyPattern, error_message, sanitize, shown
 
 MAX_SIZE = 1_000_000
 """Bytes of a configuration file."""
@@ -151,8 +164,6 @@ def _hindrance(file: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _load(path: Path, _: tuple[int, ...]) -> Configuration:
-    from trimtab._plugins.config_tables import Place, read_tables
-
     data = read_toml(path)
     if path.name != SHARED_FILE:
         return attrs.evolve(read_tables(data, Place(str(path))), path=path)
@@ -160,3 +171,215 @@ def _load(path: Path, _: tuple[int, ...]) -> Configuration:
     if table is None:
         raise ConfigurationError(f"{path}: there is no table [tool.trimtab].")
     return attrs.evolve(read_tables(table, Place(str(path), ("tool", "trimtab"))), path=path)
+
+
+@attrs.frozen(kw_only=True)
+class PromptSettings:
+    """One table ``prompts."ns/key"``; None if the table says nothing, so that code decides."""
+
+    guidance: tuple[GuidanceProviderConfig, ...] | None = None
+    feedback: tuple[FeedbackProviderConfig, ...] | None = None
+    completion: tuple[CompletionCheckerConfig, ...] | None = None
+    recorders: tuple[RecorderConfig, ...] | None = None
+    guidance_limit: int | None = None
+    feedback_delivery: Literal["first", "all"] | None = None
+    budget: Budget | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Configuration:
+    """A configuration file, read and checked.
+
+    Attributes:
+        path: the file or None.
+        prompts: settings by the prompt's name.
+        hosts: the tables ``hosts.NAME`` as they stand, for the hosts' packages.
+        allow: patterns of distributions that may be loaded; None allows all.
+        require: distributions that must be installed, e.g. ``"acme-nudges>=0.1"``.
+    """
+
+    path: Path | None = None
+    prompts: Mapping[str, PromptSettings] = attrs.field(factory=dict)
+    hosts: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    allow: tuple[str, ...] | None = None
+    require: tuple[str, ...] = ()
+
+
+_Types = tuple[type, ...]
+
+
+def keys_of(record: type[Any]) -> dict[str, _Types]:
+    """Return the keys of the table that becomes a record: its fields, and what TOML has for them.
+
+    Args:
+        record: its fields `provider` and `path` are no keys.
+    """
+    hints = get_type_hints(record)
+    return {
+        field.name: _written_as(hints[field.name])
+        for field in attrs.fields(record)
+        if field.name not in ("provider", "path")
+    }
+
+
+def _written_as(kind: Any) -> _Types:
+    if NoneType in get_args(kind):
+        return _written_as(get_args(kind)[0])
+    origin = get_origin(kind) or kind
+    if origin is float:
+        return int, float
+    if origin is Mapping or attrs.has(origin):
+        return (dict,)
+    return ({tuple: list, Literal: str}.get(origin, origin),)
+
+
+COMMON_KEYS: dict[str, _Types] = {"use": (str,), "options": (dict,), "optional": (bool,)}
+_BARE = LazyPattern("[A-Za-z0-9_-]+")
+_PYTHON_NAMES = {
+    "guidance_providers": "guidance",
+    "feedback_providers": "feedback",
+    "completion_checkers": "completion",
+}
+
+
+@attrs.frozen
+class Place:
+    """Where in a file something stands, for messages."""
+
+    file: str
+    table: tuple[str, ...] = ()
+    detail: str = ""
+
+    def into(self, *keys: str) -> Place:
+        return attrs.evolve(self, table=self.table + keys)
+
+    def at(self, detail: str) -> Place:
+        return attrs.evolve(self, detail=detail)
+
+    def error(self, what: str) -> ConfigurationError:
+        table = ".".join(k if _BARE.fullmatch(k) else f'"{k}"' for k in self.table)
+        parts = (self.file, f"[{table}]" if table else "", self.detail)
+        return ConfigurationError(f"{', '.join(filter(None, map(sanitize, parts)))}: {what}")
+
+
+def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
+    _check(data, keys_of(Configuration), place)
+    prompts = data.get("prompts", {})
+    return Configuration(
+        prompts={
+            name: _prompt(_a_table(table, place.into("prompts", name)), place.into("prompts", name))
+            for name, table in prompts.items()
+        },
+        hosts={
+            name: _a_table(table, place.into("hosts", name))
+            for name, table in data.get("hosts", {}).items()
+        },
+        allow=_texts(data, "allow", place) if "allow" in data else None,
+        require=_requirements(data, place),
+    )
+
+
+def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -> None:
+    for key, value in table.items():
+        if key not in keys:
+            raise place.error(
+                f"unknown key {sanitize(key, 80)!r}.{_hint(key, keys)} "
+                f"Known here: {quoted_list(keys)}."
+            )
+        if type(value) not in keys[key]:
+            raise place.error(f"{key} must be {TYPE_WORDS[keys[key][-1]]}, not {value!r:.60}.")
+
+
+def _hint(key: str, keys: Mapping[str, _Types]) -> str:
+    """Return what an unknown key may be: misspelt, Python's name, or an option of a provider."""
+    if key in _PYTHON_NAMES and "guidance" in keys:
+        return f" In a file its name is {_PYTHON_NAMES[key]!r}."
+    meant = did_you_mean(key, keys)
+    if not meant and "options" in keys:
+        return f" An option of the provider stands in options = {{ {sanitize(key, 40)} = … }}."
+    return meant
+
+
+def _a_table(value: Any, place: Place) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise place.error(f"it must be a table, not {value!r:.60}.")
+    return value
+
+
+def _texts(table: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
+    values = table.get(key, [])
+    for value in values:
+        if not isinstance(value, str):
+            raise place.error(f"{key} must be a list of texts, not {value!r:.60}.")
+    return tuple(values)
+
+
+def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    found = _texts(table, "require", place)
+    for text in found:
+        if parse_requirement(text) is None:
+            raise place.error(f"require holds {text!r:.80}; write e.g. 'acme-nudges>=0.1'.")
+    return found
+
+
+def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
+    _refuse_unquoted_names(table, place)
+    _check(table, keys_of(PromptSettings), place)
+    limit, delivery = table.get("guidance_limit"), table.get("feedback_delivery")
+    if limit is not None and limit < 1:
+        raise place.error(f"guidance_limit must be 1 or more, not {limit}.")
+    if delivery not in (None, "first", "all"):
+        raise place.error(f"feedback_delivery must be 'first' or 'all', not {delivery!r:.60}.")
+    kinds: Any = {k: _providers(table[k], k, place) for k in IN_FILES if k in table}
+    return PromptSettings(
+        **kinds,
+        guidance_limit=limit,
+        feedback_delivery=delivery,
+        budget=_budget(table["budget"], place.into("budget")) if "budget" in table else None,
+    )
+
+
+def _budget(table: Mapping[str, Any], place: Place) -> Budget:
+    _check(table, keys_of(Budget), place)
+    try:
+        return Budget(**table)
+    except (TypeError, ValueError) as error:
+        raise place.error(f"{error_message(error)}.") from error
+
+
+def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
+    known = keys_of(PromptSettings)
+    for key, value in table.items():
+        if isinstance(value, dict) and key not in known:
+            name = sanitize(f"{place.table[-1]}/{key}", 80)
+            raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
+
+
+def _providers(items: list[Any], kind: str, place: Place) -> tuple[ProviderConfig, ...]:
+    keys = {**COMMON_KEYS, **keys_of(IN_FILES[kind])}
+    make = _feedback if kind == ProviderKind.FEEDBACK else CONFIGS[ProviderKind(kind)]
+    return tuple(
+        _provider(item, make, keys, place.at(f"{kind}[{index}]"))
+        for index, item in enumerate(items)
+    )
+
+
+def _provider(
+    item: Any, make: Callable[..., ProviderConfig], keys: Mapping[str, _Types], place: Place
+) -> ProviderConfig:
+    table: Any = {"use": item} if isinstance(item, str) else item
+    if not isinstance(table, dict):
+        raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
+    _check(table, keys, place)
+    if not table.get("use", "").strip():
+        raise place.error("the key 'use' must name the provider.")
+    reference = ProviderRef(table["use"], table.get("options", {}), table.get("optional", False))
+    settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
+    try:
+        return make(reference, **settings)
+    except (TypeError, ValueError) as error:
+        raise place.error(f"{sanitize(reference.name, 80)}: {error_message(error)}.") from error
+
+
+def _feedback(reference: ProviderRef, **settings: Any) -> FeedbackProviderConfig:
+    return FeedbackProviderConfig(reference, FeedbackTrigger(**settings) if settings else None)

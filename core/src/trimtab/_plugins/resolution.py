@@ -39,7 +39,7 @@ from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
     from trimtab._events.guidance import ProviderSkipped
-    from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.configuration import Configuration
     from trimtab._plugins.validation import LoadedProvider
 
 

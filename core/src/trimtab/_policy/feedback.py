@@ -167,3 +167,9 @@ class TaskCompletionResult:
     def complete(self) -> bool:
         """Whether all required work is done."""
         return self.status is CompletionStatus.OK
+
+
+def seriousness(result: TaskCompletionResult) -> int:
+    """Return a number by which incomplete beats unverified, and that beats ok."""
+    order = (CompletionStatus.OK, CompletionStatus.UNVERIFIED, CompletionStatus.INCOMPLETE)
+    return order.index(result.status)

@@ -32,7 +32,7 @@ from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt, Tool
-    from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.configuration import Configuration
     from trimtab._table import PromptTable
     from trimtab._types.resources import ToolProfile
 

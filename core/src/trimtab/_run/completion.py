@@ -15,7 +15,7 @@ from trimtab._events.guidance import (
     ProviderSkipped,
     StopRequested,
 )
-from trimtab._policy.feedback import Mark, TaskCompletionResult
+from trimtab._policy.feedback import Mark, TaskCompletionResult, seriousness
 from trimtab._policy.guidance import in_shadow
 from trimtab._table import CheckEntry, FeedbackEntry
 from trimtab._types.errors import TrimtabError
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from trimtab._events.asked import CompletionAsked
     from trimtab._run import OpenRun
     from trimtab._table import GuidanceEntry
-
-_RANK = {CompletionStatus.OK: 0, CompletionStatus.UNVERIFIED: 1, CompletionStatus.INCOMPLETE: 2}
 
 
 def check(
@@ -86,8 +84,7 @@ def _verdict(
         result = reply.value or TaskCompletionResult.unverified(
             f"the checker {entry.source.name!r} failed: {reply.error}"
         )
-        if worst is None or _RANK[result.status] > _RANK[worst.status]:
-            worst = result
+        worst = result if worst is None else max(worst, result, key=seriousness)
         if result.status is CompletionStatus.INCOMPLETE:
             break
     assert worst is not None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
     from trimtab._events.guidance import Feedback, ProviderSkipped
-    from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.configuration import Configuration
     from trimtab._plugins.validation import LoadedProvider
     from trimtab._policy import FeedbackTrigger, ProviderConfig
     from trimtab._policy.feedback import TaskCompletionResult
@@ -257,7 +257,7 @@ def load_alone(cls: type[ProviderConfig], given: Iterable[Any]) -> list[LoadedPr
     configs: list[ProviderConfig] = [as_config(cls, one) for one in given]
     if not configs:
         return []
-    from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.configuration import Configuration
     from trimtab._plugins.resolution import resolve
 
     return [resolve(config, Configuration()) for config in configs]
@@ -282,8 +282,12 @@ def build_table(
     environment: Mapping[str, str] | None,
 ) -> PromptTable:
     """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind."""
-    from trimtab._plugins.config_tables import Configuration, PromptSettings
-    from trimtab._plugins.configuration import active_configuration, state_home
+    from trimtab._plugins.configuration import (
+        Configuration,
+        PromptSettings,
+        active_configuration,
+        state_home,
+    )
 
     configuration = (
         active_configuration(environment=environment)
