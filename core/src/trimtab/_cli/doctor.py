@@ -12,8 +12,8 @@ import attrs
 
 from trimtab._cli.explain import needed_configuration
 from trimtab._cli.output import say_json
-from trimtab._cli.probe import ask, probe, static_problem
-from trimtab._events import ProviderKind, ProviderRef
+from trimtab._cli.probe import Named, ask, probe, providers_of, static_problem
+from trimtab._events import ProviderRef
 from trimtab._plugins import (
     WORDS,
     PluginInfo,
@@ -39,7 +39,6 @@ from trimtab._plugins.resolution import (
     presumed_source,
     read_environment,
 )
-from trimtab._policy import ProviderConfig
 from trimtab._types.errors import TrimtabError
 from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say
@@ -226,23 +225,6 @@ def register_check(parser: argparse.ArgumentParser) -> None:
     add_timeout(parser)
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.set_defaults(run=run_check)
-
-
-@attrs.frozen
-class Named:
-    prompt: str
-    config: ProviderConfig
-    place: str
-
-
-def providers_of(configuration: Configuration) -> tuple[Named, ...]:
-    """Return the providers of a configuration, prompt by prompt in the order of the file."""
-    return tuple(
-        Named(prompt, config, f'[prompts."{sanitize(prompt, 80)}"], {kind.value}[{index}]')
-        for prompt, settings in configuration.prompts.items()
-        for kind in ProviderKind
-        for index, config in enumerate(getattr(settings, kind.value) or ())
-    )
 
 
 def run_check(options: argparse.Namespace) -> int:

@@ -26,6 +26,7 @@ from trimtab._types.errors import TrimtabError
 from trimtab._types.text import describe_error, sanitize
 
 if TYPE_CHECKING:
+    from trimtab._plugins.configuration import Configuration
     from trimtab._policy import ProviderConfig
 
 _CODE = "from trimtab._cli.probe import do_job; do_job()"
@@ -188,9 +189,25 @@ def _options(group: str, full_name: str) -> Iterator[dict[str, Any]]:
     yield {"options": found, "wrong": wrong or ""}
 
 
+@attrs.frozen
+class Named:
+    prompt: str
+    config: ProviderConfig
+    place: str
+
+
+def providers_of(configuration: Configuration) -> tuple[Named, ...]:
+    """Return the providers of a configuration, prompt by prompt in the order of the file."""
+    return tuple(
+        Named(prompt, config, f'[prompts."{sanitize(prompt, 80)}"], {kind.value}[{index}]')
+        for prompt, settings in configuration.prompts.items()
+        for kind in ProviderKind
+        for index, config in enumerate(getattr(settings, kind.value) or ())
+    )
+
+
 def _providers(path: str, start: str) -> Iterator[str | None]:
     """Build the providers of a configuration, one after the other."""
-    from trimtab._cli.doctor import providers_of
     from trimtab._plugins.configuration import load_configuration
     from trimtab._plugins.resolution import read_environment, resolve
 

@@ -11,10 +11,11 @@ with plugins of the levels from `OLDEST`, which is raised two minor versions lat
 
 from __future__ import annotations
 
+import inspect
 import operator
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
@@ -143,6 +144,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def quoted_list(names: Iterable[str]) -> str:
     """Return the names as ``'a', 'b'``, or ``none``."""
     return ", ".join(map(repr, names)) or "none"
+
+
+def parameters_of(factory: Any) -> tuple[inspect.Parameter, ...] | None:
+    """Return the parameters of a factory; None if it hides them."""
+    try:
+        return tuple(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        return None
 
 
 def pip_install(*packages: str, how: Literal["", "upgrade", "reinstall"] = "") -> str:

@@ -17,7 +17,15 @@ from functools import partial
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
-from trimtab._plugins import PluginInfo, did_you_mean, level_note, pip_install, quoted_list, title
+from trimtab._plugins import (
+    PluginInfo,
+    did_you_mean,
+    level_note,
+    parameters_of,
+    pip_install,
+    quoted_list,
+    title,
+)
 from trimtab._policy import setting_hint
 from trimtab._types.errors import (
     ProviderInvalid,
@@ -199,14 +207,6 @@ def _read(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> dict[s
 def needed_options(factory: Any) -> tuple[str, ...]:
     parameters = parameters_of(factory) or ()
     return tuple(p.name for p in parameters if p.kind in _NAMED and p.default is p.empty)
-
-
-def parameters_of(factory: Any) -> tuple[inspect.Parameter, ...] | None:
-    """Return the parameters of a factory; None if it hides them."""
-    try:
-        return tuple(inspect.signature(factory).parameters.values())
-    except (TypeError, ValueError):
-        return None
 
 
 def _refused(

@@ -10,7 +10,7 @@ from typing import Any, get_origin, get_type_hints
 
 import attrs
 
-from trimtab._plugins.loading import parameters_of
+from trimtab._plugins import parameters_of
 from trimtab._types.annotations import Resolver
 from trimtab._types.errors import ToolError
 from trimtab._types.json_types import (
