@@ -7,6 +7,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path, PurePath
@@ -186,8 +187,12 @@ class Transcript:
             return ()
         opened = partial(io.BytesIO, self.head) if self._begins_with_first_rows else self.open
         lines = islice(self._lines(lambda _what, _line: None, opened), FIRST_ROWS)
-        rows = map(_quietly_parsed, lines)
-        return tuple(row.value for row in rows if row is not None and isinstance(row.value, dict))
+        found: list[dict[str, Any]] = []
+        for _, data in lines:
+            with suppress(ValueError):
+                value = parse(data).value
+                found += [value] if isinstance(value, dict) else []
+        return tuple(found)
 
     @property
     def _begins_with_first_rows(self) -> bool:
@@ -347,14 +352,6 @@ class Transcript:
 
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, TooLarge) else f"damaged or cut off: {error}"
-
-
-def _quietly_parsed(numbered: tuple[int, bytes]) -> Row | None:
-    line, data = numbered
-    try:
-        return Row(line, parse(data).value)
-    except ValueError:
-        return None
 
 
 def _skip_line(stream: io.BufferedIOBase, step: int, most: int) -> int:

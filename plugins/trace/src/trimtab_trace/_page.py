@@ -112,9 +112,9 @@ _LONGEST = 20_000
 """Characters of an event's fields."""
 
 _SAID = {
-    "GuidanceDelivered": ("injection", "content"),
-    "FeedbackDelivered": ("summary",),
-    "CompletionChecked": ("feedback",),
+    "GuidanceDelivered": "injection.content",
+    "FeedbackDelivered": "summary",
+    "CompletionChecked": "feedback",
 }
 """Where the text stands that the agent reads: it is shown without a click."""
 
@@ -205,17 +205,10 @@ class Rows:
             f" <b>{escape(sanitize(event.event_type, 60))}</b>"
             f' <span class="what">{_shown(summary(event), 200)}</span>'
         )
-        text = _text_of(event)
-        if text:
+        text = _value(event.payload, _SAID.get(event.event_type, ""))
+        if isinstance(text, str) and text:
             yield f'<span class="words">{_shown(text, _LONGEST)}</span>'
         yield f'</summary><pre tabindex="0">{_shown(_fields(event), _LONGEST)}</pre></details>\n'
-
-
-def _text_of(event: TraceEvent) -> str:
-    value: Any = event.payload
-    for name in _SAID.get(event.event_type, ("",)):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 def _fields(event: TraceEvent) -> str:

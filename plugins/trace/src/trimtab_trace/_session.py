@@ -28,7 +28,7 @@ class ReplayClock:
     def __init__(self) -> None:
         self.wall = datetime(1970, 1, 1, tzinfo=UTC)
         self.seconds = 0.0
-        self._first: float | None = None
+        self.opens_at: float | None = None  # the next reading, which opens a run
 
     def set(self, wall: datetime, seconds: float | None) -> None:
         """Move to the moment of an event; `seconds` stays where None."""
@@ -36,16 +36,12 @@ class ReplayClock:
         if seconds is not None:
             self.seconds = seconds
 
-    def open_at(self, seconds: float) -> None:
-        """Let the next monotonic reading, which opens a run, be `seconds`."""
-        self._first = seconds
-
     def now(self) -> datetime:
         return self.wall
 
     def monotonic(self) -> float:
-        if self._first is not None:
-            first, self._first = self._first, None
+        if self.opens_at is not None:
+            first, self.opens_at = self.opens_at, None
             return first
         return self.seconds
 
@@ -117,7 +113,7 @@ class Rebuilder:
             return fork
         settings = self._settings.get(record.run_id)
         state = self.session.runs().get(record.run_id)
-        self.clock.open_at(state.active_seconds if state is not None else 0.0)
+        self.clock.opens_at = state.active_seconds if state is not None else 0.0
         run = self._runs[record.run_id] = self.session.open_run(
             self.make_prompt(record.prompt_name, settings),
             record.agent_id,

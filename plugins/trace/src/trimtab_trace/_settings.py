@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cache
 from itertools import islice, takewhile
 from typing import Any, Literal
 
@@ -92,7 +91,14 @@ def in_force(events: Iterable[TraceEvent], until: int | None = None) -> Iterable
     kept = events if until is None else _until(events, until)
     if not began:
         return kept
-    return (event for event in kept if not any(_undone(event, *one) for one in began))
+    return (
+        event
+        for event in kept
+        if not any(
+            event.seq < seq and event.timestamp > known and event.run_id in ("", run_id)
+            for seq, run_id, known in began
+        )
+    )
 
 
 def _until(events: Iterable[TraceEvent], until: int) -> Iterator[TraceEvent]:
@@ -104,10 +110,6 @@ def _beginning(event: TraceEvent) -> tuple[int, str, datetime] | None:
         return None
     at = zoned_time(event.payload.get("known_until"))
     return None if at is None else (event.seq, event.run_id, at)
-
-
-def _undone(event: TraceEvent, seq: int, run_id: str, known: datetime) -> bool:
-    return event.seq < seq and event.timestamp > known and event.run_id in ("", run_id)
 
 
 _KINDS: Mapping[str, type[Any]] = {
@@ -253,14 +255,9 @@ def budget_of(settings: RunConfigured) -> Budget | None:
     return None if settings.budget is None else Budget(**settings.budget)
 
 
-@cache
-def _default_profile() -> ToolProfile:
-    return ToolProfile(names=())
-
-
 def _saved(profile: ToolProfile) -> dict[str, Any]:
     """Return the fields of a profile that are set."""
-    default, saved = _default_profile(), {}
+    default, saved = ToolProfile(names=()), {}
     for field in attrs.fields(ToolProfile):
         value = getattr(profile, field.name)
         if field.name == "names" or value != getattr(default, field.name):

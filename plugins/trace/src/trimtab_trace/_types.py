@@ -179,14 +179,10 @@ def references_of(record: Any) -> References:
     """Return what a record refers to, by the names of its attributes."""
     kind: Any = type(record)
     names = _attributes(kind)
-    values = tuple(_reference(record, name) for name in names)
+    found = (getattr(record, name, None) for name in names)
+    values = tuple(value if isinstance(value, str) and value else None for value in found)
     prompt = record.prompt_name if isinstance(record, Event) else None
     return _built(names, values, prompt or None)
-
-
-def _reference(record: Any, name: str) -> str | None:
-    value = getattr(record, name, None)
-    return value if isinstance(value, str) and value else None
 
 
 @lru_cache(maxsize=1024)

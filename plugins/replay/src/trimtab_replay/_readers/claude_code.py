@@ -126,9 +126,11 @@ class _File:
             return None
         if row["type"] == "system":
             return row
-        if row["type"] in _CONTENT_ROWS and _has_content(row.get("message")):
+        if row["type"] in _CONTENT_ROWS and _has_content(row):
             return row
-        if row["type"] in _CONTENT_ROWS or ("message" in row and not _is_dump(row["type"])):
+        # Newer versions keep whole requests between the rows.
+        is_dump = row["type"].startswith("api-request")
+        if row["type"] in _CONTENT_ROWS or ("message" in row and not is_dump):
             self.source.skip(f"row of type {row['type']!r} in an unknown shape", numbered.line)
         return None
 
@@ -152,13 +154,8 @@ class _File:
         return root or "sidechain"
 
 
-def _is_dump(kind: str) -> bool:
-    """Newer versions keep whole requests between the rows."""
-    return kind.startswith("api-request")
-
-
-def _has_content(message: Any) -> bool:
-    return isinstance(message, dict) and isinstance(message.get("content"), (str, list))
+def _has_content(row: dict[str, Any]) -> bool:
+    return isinstance(as_dict(row.get("message")).get("content"), (str, list))
 
 
 def _read_row(chain: _Chain, row: dict[str, Any]) -> None:
@@ -232,18 +229,13 @@ def _follow_background(assembler: Assembler, text: str) -> None:
     """Note work that starts in the background, and its end as a notification or a poll says it."""
     for mark, label in _LAUNCHED.items():
         if text.startswith(mark):
-            task = _word_after(text, label)
-            if task:
+            words = text.partition(label)[2][:_TASK_NOTE].split(maxsplit=1)
+            if task := words[0].rstrip(".,") if words else "":
                 assembler.background[task] = text[:_TASK_NOTE]
     if assembler.background and any(mark in text for mark in _ENDED):
         for tag in _TASK_TAGS:
             for task in between_tags(text, tag):
                 assembler.background.pop(task, None)
-
-
-def _word_after(text: str, label: str) -> str:
-    words = text.partition(label)[2][:_TASK_NOTE].split(maxsplit=1)
-    return words[0].rstrip(".,") if words else ""
 
 
 def _answer(block: dict[str, Any], row: dict[str, Any]) -> CallResult:
@@ -267,7 +259,6 @@ def _outcome(block: dict[str, Any], row: dict[str, Any], text: str) -> Outcome:
     return outcome_of("claude-code", text, is_error=is_error).outcome
 
 
-_MESSAGES = {"assistant", "user"}
 _PASSED_OVER = {"system", "stream_event", "tool_progress", "auth_status", "rate_limit_event"}
 
 
@@ -305,7 +296,7 @@ def _is_stream(row: dict[str, Any]) -> bool:
     kind = named(row.get("type"))
     if "session_id" not in row:
         return False
-    has_message = kind in _MESSAGES and "role" in as_dict(row.get("message"))
+    has_message = kind in _CONTENT_ROWS and "role" in as_dict(row.get("message"))
     return has_message or (kind == "system" and row.get("subtype") == "init" and "tools" in row)
 
 
@@ -339,8 +330,7 @@ def _feed(source: Transcript, chains: dict[str, _Chain], numbered: Row) -> _Chai
     kind = named(row.get("type"))
     parent = named(row.get("parent_tool_use_id"))
     chain = chains.get(parent) or chains.setdefault(parent, _Chain(parent))
-    has_content = isinstance(as_dict(row.get("message")).get("content"), (str, list))
-    if kind in _MESSAGES and has_content:
+    if kind in _CONTENT_ROWS and _has_content(row):
         read = read_response if kind == "assistant" else read_user
         read(chain.assembler, _as_session_row(row))
     elif kind == "result":

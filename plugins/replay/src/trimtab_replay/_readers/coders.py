@@ -75,20 +75,15 @@ def _entries(messages: list[Any], status: str, source: Transcript) -> Iterator[R
         if role == "user" and assembler.waits(_COMMAND_ID) and _is_result(message):
             assembler.answer(_COMMAND_ID, _answer(message))
         elif role == "exit":
-            _submit(assembler, message)
+            # The last command ends the run, and the exit message holds what it printed.
+            if submitted := assembler.oldest():
+                assembler.answer(submitted, flagged(message.get("content")))
         else:
             return chat.feed(assembler, _timed(message))
         return True
 
     end = [RunEnd(reason=status)]
     return assembled(source, messages, feed, "message {} has no known role", end)
-
-
-def _submit(assembler: Assembler, message: Message) -> None:
-    """The last command ends the run, and the exit message holds what it printed."""
-    submitted = assembler.oldest()
-    if submitted:
-        assembler.answer(submitted, flagged(message.get("content")))
 
 
 def _timed(message: Message) -> Message:
@@ -241,16 +236,13 @@ class _Events:
         call_id = self.calls.pop(as_text(event.get("cause")), "")
         kind = as_text(event.get("observation"))
         if call_id:
-            self.assembler.answer(call_id, _openhands_answer(event, kind, at))
+            content = event.get("content")
+            outcome, evidence = _outcome(event, kind, as_text(content))
+            answer = CallResult(result=content, outcome=outcome, evidence=evidence, at=at)
+            self.assembler.answer(call_id, answer)
         elif kind not in _QUIET:
             text = as_text(event.get("content", event.get("message")))
             self.assembler.user(text, at, notification=True)
-
-
-def _openhands_answer(event: dict[str, Any], kind: str, at: datetime | None) -> CallResult:
-    content = event.get("content")
-    outcome, evidence = _outcome(event, kind, as_text(content))
-    return CallResult(result=content, outcome=outcome, evidence=evidence, at=at)
 
 
 def _outcome(event: dict[str, Any], kind: str, text: str) -> tuple[Outcome, Evidence]:

@@ -179,6 +179,7 @@ def _told_by_event(told: _Ending, event: Payload) -> _Ending:
 _EVENTS = {"thread.started", "turn.started", "turn.completed", "turn.failed"}
 _ITEM_EVENTS = {"item.started", "item.updated", "item.completed"}
 _STATUS = {"failed": Outcome.ERROR, "declined": Outcome.DENIED, "in_progress": Outcome.INTERRUPTED}
+_STATES = {True: "completed", False: "pending"}
 _SPEAKING = "speaking"
 _TEXTS = {"agent_message", "assistant_message", "plan", "reasoning"}
 
@@ -250,7 +251,11 @@ def _mcp_call(item: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _plan_call(item: dict[str, Any]) -> tuple[str, Any]:
-    return "update_plan", {"plan": [_plan_step(step) for step in dicts(item.get("items"))]}
+    steps = [
+        {"step": named(step.get("text")), "status": _STATES[step.get("completed") is True]}
+        for step in dicts(item.get("items"))
+    ]
+    return "update_plan", {"plan": steps}
 
 
 _CALLS: dict[str, Callable[[dict[str, Any]], tuple[str, Any]]] = {
@@ -262,11 +267,6 @@ _CALLS: dict[str, Callable[[dict[str, Any]], tuple[str, Any]]] = {
     "todo_list": _plan_call,
 }
 """Tool and arguments of an item, named as Codex's session files name them."""
-
-
-def _plan_step(step: dict[str, Any]) -> dict[str, Any]:
-    status = "completed" if step.get("completed") is True else "pending"
-    return {"step": named(step.get("text")), "status": status}
 
 
 def _result(kind: str, item: dict[str, Any]) -> CallResult:

@@ -226,7 +226,9 @@ def _is_simulation(value: Any) -> bool:
 def _read(assembler: Assembler, message: dict[str, Any]) -> bool:
     role = named(message.get("role"))
     if role == "tool":
-        assembler.answer(named(message.get("id")), _tau2_answer(message))
+        failed = message["error"] if isinstance(message.get("error"), bool) else None
+        answer = flagged(message.get("content"), failed, as_time(message.get("timestamp")))
+        assembler.answer(named(message.get("id")), answer)
     elif role == "assistant":
         _respond(assembler, message)
     elif role == "user":
@@ -260,9 +262,3 @@ def _call(assembler: Assembler, message: dict[str, Any]) -> None:
     for call in dicts(message.get("tool_calls")):
         params = arguments(call.get("arguments"))
         assembler.call(named(call.get("name")), params, named(call.get("id")))
-
-
-def _tau2_answer(message: dict[str, Any]) -> CallResult:
-    error = message.get("error")
-    failed = error if isinstance(error, bool) else None
-    return flagged(message.get("content"), failed, as_time(message.get("timestamp")))

@@ -157,7 +157,9 @@ class AISDK(MessageReader):
         if role == "assistant":
             _ai_sdk_respond(assembler, message)
         elif role == "tool":
-            _answer_all(assembler, message)
+            for part in _parts(message):
+                if named(part.get("type")) in {_RESULT, _ERROR}:
+                    assembler.answer(named(part.get("toolCallId")), _model_result(part))
         elif role == "user":
             assembler.user(_text(message), time_of(message))
         return role in _ROLES
@@ -215,12 +217,6 @@ def _respond_once(
             )
         elif _is_tool(kind):
             _ui_tool(assembler, kind, part)
-
-
-def _answer_all(assembler: Assembler, message: dict[str, Any]) -> None:
-    for part in _parts(message):
-        if named(part.get("type")) in {_RESULT, _ERROR}:
-            assembler.answer(named(part.get("toolCallId")), _model_result(part))
 
 
 def _model_result(part: dict[str, Any]) -> CallResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -55,30 +55,34 @@ class _Events:
     started: dict[str, datetime | None] = attrs.field(factory=dict)
 
     def entries(self) -> Iterator[RecordedItem]:
-        handlers: dict[str, Callable[[dict[str, Any], datetime | None], None]] = {
-            "user.message": self._user,
-            "system.notification": self._notification,
-            "assistant.message": self._message,
-            "tool.execution_start": self._start,
-            "tool.execution_complete": self._complete,
-            "session.compaction_complete": self._compaction,
-            "session.error": self._error,
-        }
         for row in self.source.rows():
             event = as_dict(row.value)
             data, kind = event.get("data"), event.get("type")
-            if not isinstance(data, dict) or not isinstance(kind, str):
+            if isinstance(data, dict) and isinstance(kind, str):
+                self._take(kind, data, as_time(event.get("timestamp")))
+            else:
                 self.source.skip("no event: type or data is missing", row.line)
-            elif kind in handlers:
-                handlers[kind](data, as_time(event.get("timestamp")))
-                yield from self.assembler.take()
+            yield from self.assembler.take()
         yield from self.assembler.finish()
 
-    def _user(self, data: dict[str, Any], at: datetime | None) -> None:
-        self.assembler.user(as_text(data.get("content")), at)
-
-    def _notification(self, data: dict[str, Any], at: datetime | None) -> None:
-        self.assembler.user(as_text(data.get("content")), at, notification=True)
+    def _take(self, kind: str, data: dict[str, Any], at: datetime | None) -> None:
+        match kind:
+            case "user.message" | "system.notification":
+                is_notification = kind == "system.notification"
+                self.assembler.user(as_text(data.get("content")), at, notification=is_notification)
+            case "assistant.message":
+                self._message(data, at)
+            case "tool.execution_start":
+                self.started[named(data.get("toolCallId"))] = at
+            case "tool.execution_complete":
+                self._complete(data, at)
+            case "session.compaction_complete":
+                self.assembler.compacted(as_text(data.get("summaryContent")), at)
+            case "session.error":
+                error = as_text(data.get("message")) or "unknown"
+                self.assembler.add(StopRequest(api_error=error))
+            case _:
+                pass
 
     def _message(self, data: dict[str, Any], at: datetime | None) -> None:
         written = as_int(data.get("outputTokens"))
@@ -95,9 +99,6 @@ class _Events:
                 named(request.get("name")), params, named(request.get("toolCallId"))
             )
 
-    def _start(self, data: dict[str, Any], at: datetime | None) -> None:
-        self.started[named(data.get("toolCallId"))] = at
-
     def _complete(self, data: dict[str, Any], at: datetime | None) -> None:
         call_id = named(data.get("toolCallId"))
         started, error = self.started.pop(call_id, None), as_dict(data.get("error"))
@@ -110,12 +111,6 @@ class _Events:
             duration=seconds_between(started, at),
         )
         self.assembler.answer(call_id, answer)
-
-    def _compaction(self, data: dict[str, Any], at: datetime | None) -> None:
-        self.assembler.compacted(as_text(data.get("summaryContent")), at)
-
-    def _error(self, data: dict[str, Any], _at: datetime | None) -> None:
-        self.assembler.add(StopRequest(api_error=as_text(data.get("message")) or "unknown"))
 
 
 def _outcome(success: Any, error: dict[str, Any]) -> Outcome:

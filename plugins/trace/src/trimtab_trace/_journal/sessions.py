@@ -268,13 +268,14 @@ class JournalSession:
         if len(self.calls) > 2 * self.keep_calls:
             del self.calls[: -self.keep_calls]
 
+    def about(self) -> dict[str, str]:
+        """Return what the session is, as JSON shows it."""
+        facts = {name: getattr(self, name) for name in ("host", "project", "program", "session")}
+        return {**facts, "journal": str(self.path)}
+
     def as_dict(self, now: datetime) -> dict[str, Any]:
         return {
-            "host": self.host,
-            "project": self.project,
-            "program": self.program,
-            "session": self.session,
-            "journal": str(self.path),
+            **self.about(),
             "title": self.title,
             "model": self.model,
             "provider": self.provider,
@@ -386,7 +387,11 @@ def sessions_in(folder: Path, *, newest: int | None = None) -> list[JournalSessi
     found = [JournalSession(path) for path in journals(folder)[:newest]]
     for session in found:
         session.read_on()
-    return sorted(found, key=lambda one: one.last.timestamp() if one.last else 0.0)
+    return sorted(found, key=_age)
+
+
+def _age(session: JournalSession) -> float:
+    return session.last.timestamp() if session.last else 0.0
 
 
 @attrs.define
@@ -422,8 +427,4 @@ class Tail:
 
     def ordered(self) -> Iterable[JournalSession]:
         """Return the sessions, the newest first."""
-        return sorted(
-            self.sessions.values(),
-            key=lambda one: one.last.timestamp() if one.last else 0.0,
-            reverse=True,
-        )
+        return sorted(self.sessions.values(), key=_age, reverse=True)

@@ -60,7 +60,10 @@ def _number(text: str) -> int:
 def run_status(options: argparse.Namespace) -> int:
     """Show the sessions."""
     if options.bring_back is not None:
-        return _bring_back(options.bring_back)
+        if not SetAside(state_home()).bring_back(options.bring_back):
+            raise TrimtabError(f"{options.bring_back} is not set aside")
+        say(f"{options.bring_back} takes part again in sessions that begin from now on")
+        return 0
     if options.follow:
         return _follow(options)
     if options.line:
@@ -106,13 +109,6 @@ def _line() -> int:
     return 0
 
 
-def _bring_back(name: str) -> int:
-    if not SetAside(state_home()).bring_back(name):
-        raise TrimtabError(f"{name} is not set aside")
-    say(f"{name} takes part again in sessions that begin from now on")
-    return 0
-
-
 def _follow(options: argparse.Namespace) -> int:
     tail = Tail(journal_folder())
     began = SYSTEM_CLOCK.now()
@@ -129,22 +125,12 @@ def _follow(options: argparse.Namespace) -> int:
         for session, came in tail.poll():
             if options.json:
                 for nudge in came:
-                    say(json.dumps({**_about(session), **nudge.as_dict()}))
+                    say(json.dumps({**session.about(), **nudge.as_dict()}))
             elif came:
                 if session is not shown:
                     screen.head(session)
                     shown = session
                 screen.nudges(came)
-
-
-def _about(session: JournalSession) -> dict[str, str]:
-    return {
-        "host": session.host,
-        "project": session.project,
-        "program": session.program,
-        "session": session.session,
-        "journal": str(session.path),
-    }
 
 
 class _Screen:
