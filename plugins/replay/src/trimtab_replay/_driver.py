@@ -127,7 +127,7 @@ class _Driver:
 
     def __attrs_post_init__(self) -> None:
         self.session = Session(clock=self.time.clock)
-        self.collector = DecisionCollector(self)
+        self.collector = DecisionCollector(self.turn_of, lambda: self.call)
         self.collector.listen(self.session)
 
     def turn_of(self, run_id: str) -> int:

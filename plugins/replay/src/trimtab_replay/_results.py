@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -180,24 +180,17 @@ def as_json(replayed: Replayed) -> str:
 _CHARACTERS_PER_TOKEN = 4
 
 
-class Position(Protocol):
-    """Where the replay stands."""
-
-    @property
-    def call(self) -> int:
-        """Index of the last recorded call."""
-        ...
-
-    def turn_of(self, run_id: str) -> int:
-        """Index of the last turn of a run."""
-        ...
-
-
 @attrs.define
 class DecisionCollector:
-    """Turns events into decisions and notes."""
+    """Turns events into decisions and notes.
 
-    position: Position
+    Args:
+        turn_of: returns the index of the last turn of a run.
+        call_now: returns the index of the last recorded call.
+    """
+
+    turn_of: Callable[[str], int]
+    call_now: Callable[[], int]
     decisions: list[Decision] = attrs.field(factory=list)
     notes: list[Note] = attrs.field(factory=list)
 
@@ -205,66 +198,42 @@ class DecisionCollector:
         for kind, listener in _LISTENERS.items():
             session.observe(kind, partial(listener, self))
 
-    def _turn(self, event: Event) -> int:
-        return self.position.turn_of(event.run_id)
-
     def guided(self, event: GuidanceDelivered) -> None:
-        said = event.injection
-        self.decisions.append(
-            Decision(
-                provider=event.provider_name,
-                kind="guidance",
-                point=event.decision_point.value,
-                turn=self._turn(event),
-                call=self.position.call,
-                key=said.key,
-                category=said.category or None,
-                confidence=event.classification.confidence,
-                level=event.level,
-                reason=event.classification.reason,
-                text=said.content,
-                at=event.at,
-                tokens=_tokens(format_guidance((said,))),
-            )
+        said, classified = event.injection, event.classification
+        self._decide(
+            event,
+            said.content,
+            format_guidance((said,)),
+            provider=event.provider_name,
+            kind="guidance",
+            point=event.decision_point.value,
+            key=said.key,
+            category=said.category or None,
+            confidence=classified.confidence,
+            level=event.level,
+            reason=classified.reason,
         )
 
     def fed_back(self, event: Feedback) -> None:
+        facts = {"provider": event.provider_name, "severity": event.severity}
+        self._decide(event, _text_of(event), event.render(), kind="feedback", **facts)
+
+    def _decide(self, event: Event, text: str, whole: str, **facts: Any) -> None:
+        turn, call = self.turn_of(event.run_id), self.call_now()
+        tokens = -(-len(whole) // _CHARACTERS_PER_TOKEN)
         self.decisions.append(
-            Decision(
-                provider=event.provider_name,
-                kind="feedback",
-                turn=self._turn(event),
-                call=self.position.call,
-                severity=event.severity,
-                text=_text_of(event),
-                at=event.at,
-                tokens=_tokens(event.render()),
-            )
+            Decision(turn=turn, call=call, text=text, at=event.at, tokens=tokens, **facts)
         )
 
     def checked(self, event: CompletionChecked) -> None:
         if event.status is CompletionStatus.INCOMPLETE:
-            self._sent_back(event)
+            reason = "final verification" if event.final else event.reason
+            text, name = event.feedback or "", event.sources[-1].name
+            self._decide(event, text, text, provider=name, kind="completion", reason=reason)
         elif event.status is not CompletionStatus.OK:
-            source = Provenance(
-                ", ".join(one.name for one in event.sources), ProviderKind.COMPLETION
-            )
+            names = ", ".join(one.name for one in event.sources)
+            source = Provenance(names, ProviderKind.COMPLETION)
             self._note(event, event.status.value, source, event.reason)
-
-    def _sent_back(self, event: CompletionChecked) -> None:
-        text = event.feedback or ""
-        self.decisions.append(
-            Decision(
-                provider=event.sources[-1].name,
-                kind="completion",
-                turn=self._turn(event),
-                call=self.position.call,
-                reason="final verification" if event.final else event.reason,
-                text=text,
-                at=event.at,
-                tokens=_tokens(text),
-            )
-        )
 
     def suppressed(self, event: GuidanceSuppressed) -> None:
         point = event.decision_point.value
@@ -293,15 +262,11 @@ class DecisionCollector:
             provider=source.name,
             kind=source.kind.value,
             point=point,
-            turn=self._turn(event),
-            call=self.position.call,
+            turn=self.turn_of(event.run_id),
+            call=self.call_now(),
             message=reason or "",
         )
         self.notes.append(note)
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
 def _text_of(feedback: Feedback) -> str:

@@ -77,7 +77,7 @@ class Recording:
         close: whether the end of the run closes it.
     """
 
-    def __init__(self, writer: TraceWriter, *, close: bool = True) -> None:
+    def __init__(self, writer: TraceWriter | SessionTrace, *, close: bool = True) -> None:
         self.writer = writer
         self._close = close
 
@@ -234,11 +234,11 @@ class SessionTrace:
         self._writer = TraceWriter(store, redact=_redactor(redact))
         self._last: object = None
 
-    def open(self, context: RecorderContext) -> _SharedRecording:
+    def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
         self._writer.clock = context.session.clock
         begin(self._writer, context)
-        return _SharedRecording(self)
+        return Recording(self, close=False)
 
     def record(self, event: object) -> None:
         """Append one event; a record that reaches every run of the session is written once."""
@@ -249,14 +249,6 @@ class SessionTrace:
     def close(self) -> None:
         """Close the file; closing twice is harmless."""
         self._writer.close()
-
-
-class _SharedRecording:
-    def __init__(self, trace: SessionTrace) -> None:
-        self.record = trace.record
-
-    def close(self) -> None:
-        """The run has ended; the file stays open for others."""
 
 
 _BEGINNING = 8

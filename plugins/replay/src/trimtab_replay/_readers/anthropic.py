@@ -43,8 +43,7 @@ class Anthropic(MessageReader):
         kinds = (named(block.get("type")) for block in dicts(message.get("content")))
         return "role" in message and any(kind in _CALLS or _is_result(kind) for kind in kinds)
 
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and "content" in message
 
     def tools(self, document: Any) -> frozenset[str] | None:
@@ -120,8 +119,7 @@ class Bedrock(MessageReader):
         blocks = dicts(message.get("content"))
         return "role" in message and any("toolUse" in b or "toolResult" in b for b in blocks)
 
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and isinstance(message.get("content"), list)
 
     def tools(self, document: Any) -> frozenset[str] | None:
@@ -302,12 +300,9 @@ class ClineInterface(MessageReader):
     profile: ClassVar[str] = "cline"
     parallel_calls: ClassVar[bool | None] = None
 
-    def is_own(self, message: dict[str, Any]) -> bool:
+    def knows(self, message: dict[str, Any]) -> bool:
         kind = named(message.get("type"))
-        return kind in {"say", "ask"} and isinstance(message.get(named(kind)), str)
-
-    def is_message(self, value: Any) -> bool:
-        return self.is_own(as_dict(value))
+        return kind in {"say", "ask"} and isinstance(message.get(kind), str)
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the task, unless its history is there to be read."""

@@ -31,8 +31,7 @@ class AgentBench(MessageReader):
     def is_own(self, message: dict[str, Any]) -> bool:
         return isinstance(as_dict(message.get("output")).get("history"), list)
 
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and "content" in message
 
     def messages(self, document: Any) -> list[Any]:

@@ -58,11 +58,7 @@ class AutoGen(MessageReader):
     certainty: ClassVar[float] = 1.0
     keys: ClassVar[tuple[str, ...]] = ("messages", "message_thread")
 
-    def is_own(self, message: dict[str, Any]) -> bool:
-        return self.is_message(message)
-
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("type")) in _KINDS and "content" in message
 
     def messages(self, document: Any) -> list[Any]:
@@ -130,11 +126,7 @@ class PydanticAI(MessageReader):
     certainty: ClassVar[float] = 1.0
     keys: ClassVar[tuple[str, ...]] = ("messages", "all_messages", "message_history")
 
-    def is_own(self, message: dict[str, Any]) -> bool:
-        return self.is_message(message)
-
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         parts = dicts(message.get("parts"))
         return named(message.get("kind")) in _PYDANTIC_AI_KINDS and any(
             "part_kind" in part for part in parts
@@ -223,11 +215,7 @@ class ShareGPT(MessageReader):
     name: ClassVar[str] = "sharegpt"
     keys: ClassVar[tuple[str, ...]] = ("conversations", "conversation")
 
-    def is_own(self, message: dict[str, Any]) -> bool:
-        return self.is_message(message)
-
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("from")) in _SHAREGPT_KINDS and isinstance(
             message.get("value"), str
         )
@@ -285,9 +273,8 @@ class Smolagents(MessageReader):
     def is_own(self, message: dict[str, Any]) -> bool:
         return "step_number" in message and "observations" in message
 
-    def is_message(self, value: Any) -> bool:
-        step = as_dict(value)
-        return self.is_own(step) or "task" in step or any(key in step for key in _OTHERS)
+    def knows(self, message: dict[str, Any]) -> bool:
+        return self.is_own(message) or any(key in message for key in ("task", *_OTHERS))
 
     def end(self, document: Any) -> Iterable[Item]:
         steps = dicts(self.messages(document))

@@ -232,8 +232,7 @@ class Goose(MessageReader):
         kinds = (block.get("type") for block in dicts(message.get("content")))
         return "role" in message and any(kind in (_CALL, _RESULT) for kind in kinds)
 
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and isinstance(message.get("content"), list)
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:

@@ -148,8 +148,7 @@ class AISDK(MessageReader):
         own = any(kind in _OWN or _is_tool(kind) for kind in kinds)
         return named(message.get("role")) in _ROLES and (own or "toolInvocations" in message)
 
-    def is_message(self, value: Any) -> bool:
-        message = as_dict(value)
+    def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and ("content" in message or "parts" in message)
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:

@@ -92,12 +92,16 @@ class MessageReader(Reader, ABC):
     keys: ClassVar[tuple[str, ...]] = ("messages",)
 
     @abstractmethod
+    def knows(self, message: dict[str, Any]) -> bool:
+        """Whether this reader understands `message`."""
+
     def is_own(self, message: dict[str, Any]) -> bool:
         """Whether `message` shows that the file is in this format."""
+        return self.knows(message)
 
-    @abstractmethod
     def is_message(self, value: Any) -> bool:
         """Whether `value` is a message that this reader understands."""
+        return isinstance(value, dict) and self.knows(value)
 
     @abstractmethod
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
