@@ -13,7 +13,7 @@ import attrs
 
 from trimtab import Outcome, ToolCall, ToolInvoked
 from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
-from trimtab_replay._readers.messages import Reader
+from trimtab_replay._readers.messages import RowReader
 from trimtab_replay._recording import (
     Idle,
     Item,
@@ -34,15 +34,14 @@ _ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
 """States of a background task of which nothing will come any more."""
 
 
-class Cases(Reader):
+class Cases(RowReader):
     """Reads labelled cases."""
 
     name: ClassVar[str] = "cases"
     parallel_calls: ClassVar[bool | None] = None
 
-    def sniff(self, source: Transcript) -> float:
-        rows = source.first_rows
-        return float(any(isinstance(row.get("calls"), list) and "expected" in row for row in rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        return isinstance(row.get("calls"), list) and "expected" in row
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         for row in source.rows():

@@ -15,7 +15,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, between_tags
+from trimtab_replay._readers.messages import Reader, RowReader, between_tags
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (
@@ -56,24 +56,20 @@ class _Chain:
     boundary: dict[str, Any] | None = None
 
 
-class ClaudeCode(Reader):
+class ClaudeCode(RowReader):
     """Reads Claude Code's session files."""
 
     name: ClassVar[str] = "claude-code"
     profile: ClassVar[str] = "claude-code"
 
-    def sniff(self, source: Transcript) -> float:
-        return float(any(_is_ours(row) for row in source.first_rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        if "sessionId" not in row or "type" not in row:
+            return False
+        return "message" in row or "isSidechain" in row or "uuid" in row or "operation" in row
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the session as it streams, then its sidechains, which wait in memory."""
         return _File(source, self).recordings()
-
-
-def _is_ours(row: dict[str, Any]) -> bool:
-    if "sessionId" not in row or "type" not in row:
-        return False
-    return "message" in row or "isSidechain" in row or "uuid" in row or "operation" in row
 
 
 @attrs.define

@@ -15,7 +15,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, assembled
+from trimtab_replay._readers.messages import RowReader, assembled
 from trimtab_replay._readers.openai import Payload, Responses, kind_of
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -38,15 +38,14 @@ _NO_TALK = {"token_usage_record", "world_state"}
 """Rows of newer versions that hold nothing of the conversation."""
 
 
-class Codex(Reader):
+class Codex(RowReader):
     """Reads Codex rollouts."""
 
     name: ClassVar[str] = "codex"
     profile: ClassVar[str] = "codex"
 
-    def sniff(self, source: Transcript) -> float:
-        rows = source.first_rows
-        return float(any(named(row.get("type")) in _KINDS and "payload" in row for row in rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        return named(row.get("type")) in _KINDS and "payload" in row
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         metas = (row["payload"] for row in source.first_rows if row.get("type") == "session_meta")
@@ -184,24 +183,20 @@ _SPEAKING = "speaking"
 _TEXTS = {"agent_message", "assistant_message", "plan", "reasoning"}
 
 
-class CodexExec(Reader):
+class CodexExec(RowReader):
     """Reads the output of Codex's non-interactive mode."""
 
     name: ClassVar[str] = "codex-exec"
     profile: ClassVar[str] = "codex"
 
-    def sniff(self, source: Transcript) -> float:
-        return float(any(_is_ours(row) for row in source.first_rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        kind = named(row.get("type"))
+        return kind in _EVENTS or (kind in _ITEM_EVENTS and "type" in as_dict(row.get("item")))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         ids = (named(row.get("thread_id")) for row in source.first_rows)
         entries = assembled(source, source.rows(), _feed, "no event of codex exec")
         yield self.recording(source, entries, next(filter(None, ids), ""))
-
-
-def _is_ours(row: dict[str, Any]) -> bool:
-    kind = named(row.get("type"))
-    return kind in _EVENTS or (kind in _ITEM_EVENTS and "type" in as_dict(row.get("item")))
 
 
 def _feed(assembler: Assembler, event: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, assembled
+from trimtab_replay._readers.messages import Reader, RowReader, assembled
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -172,24 +172,20 @@ _DENIED_IN_STREAM = {"permission_denied", "policy_violation"}
 _INVALID = {"invalid_tool_params", "tool_not_registered"}
 
 
-class GeminiStream(Reader):
+class GeminiStream(RowReader):
     """Reads the output of the Gemini CLI in headless mode."""
 
     name: ClassVar[str] = "gemini-stream"
     profile: ClassVar[str] = "gemini-cli"
 
-    def sniff(self, source: Transcript) -> float:
-        return float(any(_is_stream(row) for row in source.first_rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        kind = named(row.get("type"))
+        is_head = kind == "init" and "session_id" in row and "model" in row
+        return is_head or (kind in {"tool_use", "tool_result"} and "tool_id" in row)
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         first = source.first_rows[0] if source.first_rows else {}
         yield self.recording(source, _Stream().entries(source), named(first.get("session_id")))
-
-
-def _is_stream(row: dict[str, Any]) -> bool:
-    kind = named(row.get("type"))
-    is_head = kind == "init" and "session_id" in row and "model" in row
-    return is_head or (kind in {"tool_use", "tool_result"} and "tool_id" in row)
 
 
 @attrs.define

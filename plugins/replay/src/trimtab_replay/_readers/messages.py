@@ -82,6 +82,19 @@ class Reader:
         )
 
 
+class RowReader(Reader, ABC):
+    """Reads files of rows, one of which is enough to tell the format."""
+
+    certainty: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def is_own(self, row: dict[str, Any]) -> bool:
+        """Whether `row` shows that the file is in this format."""
+
+    def sniff(self, source: Transcript) -> float:
+        return self.certainty * any(map(self.is_own, source.first_rows))
+
+
 class MessageReader(Reader, ABC):
     """Reads files of messages in one shape.
 

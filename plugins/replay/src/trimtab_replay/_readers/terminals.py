@@ -10,7 +10,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, flagged
+from trimtab_replay._readers.messages import RowReader, flagged
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -32,15 +32,14 @@ _DENIED = {"denied", "rejected"}
 _MARKS = ("session.start", "assistant.turn_start", "assistant.message", "tool.execution_start")
 
 
-class Copilot(Reader):
+class Copilot(RowReader):
     """Reads event files of the Copilot CLI."""
 
     name: ClassVar[str] = "copilot"
     profile: ClassVar[str] = "copilot"
 
-    def sniff(self, source: Transcript) -> float:
-        rows = source.first_rows
-        return float(any(named(row.get("type")) in _MARKS and "data" in row for row in rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        return named(row.get("type")) in _MARKS and "data" in row
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         starts = (as_dict(row.get("data")) for row in source.first_rows)
@@ -126,23 +125,18 @@ _CURSOR_DENIED = ("rejected", "denied")
 _PASSED_OVER = {"system", "interaction_query", "connection", "retry"}
 
 
-class Cursor(Reader):
+class Cursor(RowReader):
     """Reads the output of Cursor's command line agent."""
 
     name: ClassVar[str] = "cursor"
     profile: ClassVar[str] = "cursor"
 
-    def sniff(self, source: Transcript) -> float:
-        """Look for events of tool calls, which hold the call under the tool's name."""
-        return float(any(_is_ours(row) for row in source.first_rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        return row.get("type") == "tool_call" and isinstance(row.get("tool_call"), dict)
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         first = source.first_rows[0] if source.first_rows else {}
         yield self.recording(source, _entries(source), named(first.get("session_id")))
-
-
-def _is_ours(row: dict[str, Any]) -> bool:
-    return row.get("type") == "tool_call" and isinstance(row.get("tool_call"), dict)
 
 
 def _entries(source: Transcript) -> Iterator[RecordedItem]:
@@ -249,26 +243,22 @@ def _end(assembler: Assembler, event: dict[str, Any]) -> None:
 _ROLES = {"user", "assistant", "toolResult", "bashExecution"}
 
 
-class Pi(Reader):
+class Pi(RowReader):
     """Reads pi's sessions."""
 
     name: ClassVar[str] = "pi"
+    certainty: ClassVar[float] = 0.9
     profile: ClassVar[str] = "pi"
 
-    def sniff(self, source: Transcript) -> float:
-        return 0.9 * any(map(_pi_is_ours, source.first_rows))
+    def is_own(self, row: dict[str, Any]) -> bool:
+        if row.get("type") == "session":
+            return "cwd" in row
+        role = as_text(as_dict(row.get("message")).get("role"))
+        return row.get("type") == "message" and role in _ROLES
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         ids = (row.get("id") for row in source.first_rows if row.get("type") == "session")
         yield self.recording(source, _pi_entries(source), named(next(ids, None)))
-
-
-def _pi_is_ours(row: dict[str, Any]) -> bool:
-    if row.get("type") == "session":
-        return "cwd" in row
-    return (
-        row.get("type") == "message" and as_text(as_dict(row.get("message")).get("role")) in _ROLES
-    )
 
 
 def _pi_entries(source: Transcript) -> Iterator[RecordedItem]:
