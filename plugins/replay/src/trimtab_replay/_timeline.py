@@ -27,7 +27,6 @@ _PROGRESS_SECONDS = 0.2
 
 
 def cells(text: str) -> int:
-    """Return how many columns `text` takes."""
     return sum(map(_cell, text))
 
 
@@ -94,7 +93,6 @@ class Screen:
         self.stream.write(f"{text}\n")
 
     def paint(self, text: str, *styles: str) -> str:
-        """Return `text` in these styles, where there are colours."""
         if not self.colours or not text or not styles:
             return text
         codes = ";".join(_CODES[style] for style in styles)
@@ -312,13 +310,7 @@ def _note(note: Note, screen: Screen) -> None:
 
 @attrs.define
 class ProviderSummary:
-    """What one provider did.
-
-    Attributes:
-        nudges: how often it spoke.
-        tokens: what its texts would have cost, an estimate.
-        first_calls: of each run in which it spoke, the call after which it first did.
-    """
+    """What one provider did."""
 
     name: str
     nudges: int = 0

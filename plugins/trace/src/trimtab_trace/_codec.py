@@ -164,7 +164,6 @@ def _references(items: tuple[tuple[str, str], ...]) -> References:
 
 
 def time_of(text: str) -> datetime:
-    """Return the time that `text` names, UTC where it names no zone."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 

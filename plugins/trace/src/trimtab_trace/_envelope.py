@@ -105,7 +105,6 @@ class EventIds:
 
 
 def encoded(event_id: str) -> bytes:
-    """Return an id as it stands in a line."""
     return json.dumps(event_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -208,12 +207,7 @@ class Damage:
 
 @attrs.frozen
 class Versions:
-    """What the events of one prompt's runs refer to.
-
-    Args:
-        prompt: of the prompt; empty where it has neither sections nor tools.
-        tools: of its tools, by name.
-    """
+    """What the events of one prompt's runs refer to."""
 
     prompt: str = ""
     tools: Mapping[str, str] = attrs.field(factory=dict)

@@ -24,7 +24,6 @@ WIDTH = 100
 
 
 def summary(event: TraceEvent) -> str:
-    """Return what an event says, on one bounded line."""
     shown = _SHOWN.get(event.event_type)
     values = [event.payload] if shown is None else [_value(event.payload, p) for p in shown]
     said = [value if isinstance(value, str) else json.dumps(value) for value in values]

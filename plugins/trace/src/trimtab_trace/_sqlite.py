@@ -191,11 +191,7 @@ def _reader(path: Path) -> sqlite3.Connection:
 
 
 def scan_database(path: Path, name: str | None = None) -> Iterator[TraceEvent | Damage]:
-    """Yield the events of one trace in order, and what is damaged where it stands.
-
-    Raises:
-        TraceError: it can't be read, holds no trace of that name, or several where none is named.
-    """
+    """Yield the events of one trace in order, and what is damaged where it stands."""
     known = traces_in(path)
     if name is None and len(known) == 1:
         name = known[0]

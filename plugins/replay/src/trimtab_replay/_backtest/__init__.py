@@ -223,13 +223,7 @@ def mean_of(rates: Iterable[Rate | None]) -> Rate | None:
 
 @attrs.frozen
 class Scores:
-    """How one provider, or several taken together, came out.
-
-    Args:
-        about: its name, or the names.
-        counts: runs by verdict.
-        delay: median of the calls from when it was due to when it spoke.
-    """
+    """How one provider, or several taken together, came out."""
 
     about: str
     counts: Mapping[Verdict, int]

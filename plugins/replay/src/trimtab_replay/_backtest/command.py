@@ -43,13 +43,7 @@ class GateError(ReplayError):
 
 @attrs.frozen
 class Gate:
-    """A rate that must not be below a limit.
-
-    Args:
-        rate: one of `RATES`.
-        limit: 0.0–1.0.
-        about: of which provider; of all taken together where empty.
-    """
+    """A rate that must not be below a limit."""
 
     rate: str
     limit: float = attrs.field(validator=[attrs.validators.ge(0.0), attrs.validators.le(1.0)])

@@ -195,11 +195,6 @@ class Responses:
 
     The API takes the next request only with all outputs of the last response, so calls without
     an output between them belong to one response.
-
-    Args:
-        assembler: where the items go.
-        answer: makes the answer of an output item that came at a time, or at None.
-        stop: what a response without calls is.
     """
 
     assembler: Assembler

@@ -66,16 +66,7 @@ class Nudge:
 
 @attrs.frozen(kw_only=True)
 class Call:
-    """One ended tool call.
-
-    Args:
-        at: when it ended, aware UTC.
-        tool: its name.
-        params, output: as recorded.
-        outcome: how it ended.
-        turn: the run's turn.
-        agent: the subagent; empty for the main agent.
-    """
+    """One ended tool call."""
 
     at: datetime
     tool: str
@@ -88,13 +79,7 @@ class Call:
 
 @attrs.define
 class ModelUse:
-    """What the responses of a session took, as far as the journal tells.
-
-    Args:
-        responses: how many there were.
-        input_tokens, output_tokens: of all of them.
-        seconds: from each request to the end of its response, in all.
-    """
+    """What the responses of a session took, as far as the journal tells."""
 
     responses: int = 0
     input_tokens: int = 0
@@ -396,16 +381,7 @@ def _age(session: JournalSession) -> float:
 
 @attrs.define
 class Tail:
-    """Follows all journals of a folder.
-
-    Args:
-        folder: where they are.
-        most: so many of the newest are followed.
-        keep_calls: as for `JournalSession`.
-
-    Attributes:
-        sessions: by path.
-    """
+    """Follows all journals of a folder."""
 
     folder: Path
     most: int = 50
