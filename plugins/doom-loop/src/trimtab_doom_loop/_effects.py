@@ -40,9 +40,8 @@ _PAUSES = 3
 _MORE_FOR_SUBJECT = 1
 _MORE_FOR_CHANGES = 2
 _MORE_FOR_CONTENT = 3
-_MORE_FOR_DEEDS = 3
 """Added to the repeats of an equal call, by how much these actions differ from one: one subject
-with one answer least, deeds of several kinds most."""
+with one answer least, other content most."""
 _SMALLEST = 60
 """Characters: a shorter answer, such as "done", is alike by chance."""
 _ID = 8

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import attrs
 
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
-from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._actions import Action, Actions, writes_text
 from trimtab_doom_loop._effects import Rejections, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._search import Limits, find_loop
+from trimtab_doom_loop._repeats import (
+    find_duplicates,
+    find_interleaved,
+    find_like_rounds,
+    find_rounds,
+)
 from trimtab_doom_loop._stagnation import (
     find_asked_in_other_words,
+    find_known,
     find_paged_again,
+    find_same_answer,
     find_same_page,
+    find_told_again,
 )
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 from trimtab_signals import (
@@ -35,6 +44,8 @@ from trimtab_signals import (
     orders_in,
 )
 
+_KEEP = 64
+"""Actions that are kept at least: an interleaved call has others between its repeats."""
 _NOTICES_KEPT = 16
 _MEMBERS_KEPT = 64
 """What is remembered of one run's notices and of one loop's calls; a loop has a few of each."""
@@ -55,6 +66,19 @@ _DOUBT = 0.8
 _TIME_APART = 4
 """Characters by which the lengths of two times differ."""
 _WORD = LazyPattern(r"[^\W_]{4,}")
+
+
+class Limits(NamedTuple):
+    """The detector's options: with a similarity of 1, no other arguments count as repeats."""
+
+    similarity: float
+    longest: int
+    times: int
+
+    @property
+    def kept(self) -> int:
+        """How many of the last actions are kept."""
+        return max(_KEEP, 3 * self.longest * self.times)
 
 
 @attrs.frozen(kw_only=True)
@@ -157,14 +181,7 @@ class LoopProjection(CallProjection):
             self._stale = 0 if moves else self._stale + 1
             if self._orders.things:
                 self._allow()
-            found = find_loop(
-                actions,
-                action,
-                self._limits,
-                self._repeats,
-                streak=self._streak,
-                stale=self._stale,
-            )
+            found = self._found_in_repeats(action)
         if action.excused:
             self._stale = 0
         found = found or rejected or find_same_page(actions, self._limits.times)
@@ -174,6 +191,32 @@ class LoopProjection(CallProjection):
             return
         self.loop = self._latest = self._named(found)
         self.quiet = False
+
+    def _found_in_repeats(self, action: Action) -> Loop | None:
+        """Find the loop of an action whose calls or answers were there before."""
+        (similarity, longest, times), repeats = self._limits, self._repeats
+        actions, found = self._actions, None
+        if len(action.calls) >= times:
+            found = find_duplicates(action, times)
+        if found is None and not action.fresh:
+            found = find_rounds(actions, longest, repeats)
+        found = found or find_interleaved(actions, repeats + 1)
+        if found is None and action.excused:
+            return None  # it looks for what may change, whatever else its answers are like
+        if similarity >= 1:
+            return found or find_known(actions, self._stale, repeats)
+        if found is None and (
+            not action.news or (action.earlier >= 0 and writes_text(action.calls[0]))
+        ):
+            found = find_like_rounds(actions, longest, repeats, similarity)
+        return (
+            found
+            or find_same_answer(actions, self._streak, repeats, similarity)
+            or find_without_effect(actions, action, times)
+            or find_known(actions, self._stale, repeats)
+            or find_told_again(actions, times)
+            or find_asked_in_other_words(actions, times)
+        )
 
     def _found_in_news(self, action: Action, *, same_tool: bool) -> Loop | None:
         if self._limits.similarity >= 1:

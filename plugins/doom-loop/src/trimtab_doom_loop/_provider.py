@@ -22,8 +22,7 @@ from trimtab import (
 from trimtab.text import level_texts, quote, shorten
 from trimtab.trajectory import Following
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._projection import LoopProjection
-from trimtab_doom_loop._search import Limits
+from trimtab_doom_loop._projection import Limits, LoopProjection
 from trimtab_signals import (
     Asked,
     Change,

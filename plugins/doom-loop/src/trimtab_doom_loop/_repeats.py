@@ -281,12 +281,12 @@ def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
     )
 
 
-def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
-    """Find a call of the last action that was made `times` times in `within` actions, always with
-    the same answer, though nothing in between may have changed it (see `_may_differ`). Of changes
-    that undo each other one less is enough.
+def find_interleaved(actions: Actions, times: int) -> Loop | None:
+    """Find a call of the last action that was made `times` times in thrice as many actions, always
+    with the same answer, though nothing in between may have changed it (see `_may_differ`). Of
+    changes that undo each other one less is enough.
     """
-    last = actions.kept[-1]
+    last, within = actions.kept[-1], 3 * times
     for call in last.calls if not last.excused else ():
         if actions.count(call) < times - 1:
             continue

@@ -141,11 +141,7 @@ class TurnRecord:
 
 
 def same_outputs(earlier: Sequence[CallRecord], later: Sequence[CallRecord]) -> bool:
-    """Tell whether two batches of the same calls got the same answers, as sets.
-
-    Args:
-        earlier, later: the calls, in any order.
-    """
+    """Tell whether two batches of the same calls, `earlier` and `later`, got the same answers."""
     if len(earlier) == 1 and len(later) == 1:
         return later[0].same_output(earlier[0])
     return _all_found(earlier, later) and _all_found(later, earlier)
@@ -159,11 +155,7 @@ def _all_found(these: Iterable[CallRecord], those: Iterable[CallRecord]) -> bool
 
 @attrs.frozen
 class SavedTurn:
-    """A `TurnRecord` as a snapshot keeps it.
-
-    Args:
-        number, calls: as there.
-    """
+    """A `TurnRecord` as a snapshot keeps it; see `TurnRecord`."""
 
     number: int
     calls: tuple[SavedCall, ...]
@@ -269,11 +261,7 @@ class Calls(BaseProjection):
         return self._frequency.copy()
 
     def recent(self, n: int) -> tuple[CallRecord, ...]:
-        """Return the last calls, oldest first, those of the open turn included.
-
-        Args:
-            n: how many; at most 64 are kept.
-        """
+        """Return the last `n` calls, 64 at most, oldest first, those of the open turn included."""
         found: list[CallRecord] = []
         with self._lock:
             for calls in (tuple(self._open), *(turn.calls for turn in reversed(self._closed))):

@@ -103,13 +103,7 @@ _TIME = LazyPattern(
 
 
 def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
-    """Return an answer without what its harness put around it, and without space at its ends.
-
-    Args:
-        text: the answer.
-        tool: the tool that gave it; a heading that names it is part of the frame.
-        command: the command line that the answer may repeat.
-    """
+    """Return a `text` without what its harness put around it, and without space at its ends."""
     for _ in range(_MOST_LINES):
         inner = _above(text) if may_end(text) else text
         if inner == text and may_begin(text):

@@ -175,11 +175,8 @@ def is_random(word: str) -> bool:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the values in a text that name something: random ones, and those of a label such as
-    ``messageId``.
-
-    Args:
-        text: as it came, since ids are lost when it is normalised.
+    """Return the values in `text`, as it came, that name something: random ones, and those of a
+    label such as ``messageId``.
     """
     return tuple(
         slot.value
@@ -239,11 +236,8 @@ def moved(
 
 
 def steps_of(pairs: Iterable[tuple[Slot, Slot]]) -> tuple[float, ...]:
-    """Return by how much each of several numbers grows; empty if one of them does not, or counts
+    """Return by how much the numbers in `pairs` grow; empty if one of them does not, or counts
     the work, so much of a whole.
-
-    Args:
-        pairs: each number with what it was before.
     """
     steps = []
     for a, b in pairs:
@@ -282,12 +276,8 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
 
 
 def pieces_of(text: str, params: Any) -> Pieces:
-    """Return the parts of an output: its lines and items, without order, numbering, scores and
-    what it repeats of the arguments.
-
-    Args:
-        text: the normalised output, its lines kept.
-        params: the arguments of the call.
+    """Return the parts of a normalised `text`: its lines and items, without order, numbering,
+    scores and what it repeats of the arguments.
     """
     for echo in sorted(_echoes(params), key=len, reverse=True):
         if echo in text:
@@ -328,12 +318,7 @@ def _echoes(params: Any, depth: int = 0) -> Iterator[str]:
 
 
 def brings_nothing(pieces: Pieces, before: Iterable[Pieces]) -> bool:
-    """Tell whether an output consists of what earlier ones brought; an empty one brings nothing.
-
-    Args:
-        pieces: of the output, `CallRecord.pieces`.
-        before: of the earlier outputs.
-    """
+    """Tell whether all `pieces` of an output were brought `before`; an empty one brings nothing."""
     left = set(pieces)
     for known in before:
         left -= known

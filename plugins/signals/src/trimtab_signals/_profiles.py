@@ -222,12 +222,7 @@ class ToolProfiles:
 
 
 def tool_name(name: str, limit: int = LONGEST_NAME) -> str:
-    """Return a tool's name for a sentence, quoted unless it is a plain word.
-
-    Args:
-        name: as the agent calls it.
-        limit: most characters.
-    """
+    """Return the `name` of a tool for a sentence, cut at `limit`, quoted unless a plain word."""
     plain = name.replace("_", "").replace("-", "").replace(".", "")
     visible = sanitize(name, limit)  # letters may be invisible
     return name if plain.isalnum() and name == visible else quote(visible, limit)

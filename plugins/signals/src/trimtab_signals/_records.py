@@ -210,14 +210,7 @@ class CallRecord:
 
 @attrs.frozen(kw_only=True)
 class SavedCall:
-    """A `CallRecord` as a snapshot keeps it.
-
-    Args:
-        tool, fingerprint, params_text, outcome, caller, turn: as there.
-        failed, signature, bare_signature, output, output_hash, output_fingerprint, size: as there.
-        waits, started, ended, command, pieces: as there.
-        frame, slots, words: the parts of its shape.
-    """
+    """A `CallRecord` as a snapshot keeps it; see `CallRecord`, and `Shape` for its last parts."""
 
     tool: str
     fingerprint: str
@@ -320,12 +313,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
 
 
 def describe_call(call: CallRecord, limit: int = _LONGEST_CALL) -> str:
-    """Return a call as a text names it: ``read(path='a.py')``; one line, bounded.
-
-    Args:
-        call: its record.
-        limit: characters.
-    """
+    """Return `call` as a text names it, ``read(path='a.py')``, in `limit` characters at most."""
     arguments = quote(call.params_text.removeprefix("{").removesuffix("}"), 2 * limit)[1:-1]
     name = tool_name(call.tool, limit // 2)
     return f"{name}({shorten(arguments, limit - len(name) - 2)})"
