@@ -91,12 +91,13 @@ SAID_IN_WORDS = {
     "end-f-goon-th",
     # What helps stands in the clause of the denial.
     "end-s2-lack-it",
-    # What is asked for is named by a pronoun, or not at all.
-    "end-s2-q-ro",
+    # What is asked for is not named.
     "end-q-ru-two",
     # Of a condition a name comes again, of a state none of it.
     "end-s2-stage-en",
     "end-s2-perm-de",
+    # The code that it needs was sent in words of a language, and the reply names it first.
+    "end-n-otp-ur",
 }
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
@@ -193,11 +194,13 @@ def test_reports_that_the_rules_have_learnt_from(backtest, path):
 
 
 def test_ends_of_turns_in_languages_of_which_the_rules_know_little(backtest):
-    """Half of them were right before the rules looked at what closings share with the run."""
+    """Of the first 87 half were right before the rules looked at what closings share with the run;
+    of the last 24 (end-n-…), in other languages, 18 were, and 20 when they were first looked at.
+    """
     _, document = backtest(CLOSINGS)
     wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
 
-    assert len(document["runs"]) == 87
+    assert len(document["runs"]) == 111
     assert wrong == SAID_IN_WORDS
 
 

@@ -175,7 +175,7 @@ def _told_by(call: CallRecord) -> str:
     said = call.output
     if call.failed or call.size > _LONGEST_STATE or (confirms(said) and not in_progress(said)):
         return ""
-    words = re.findall(r"[\w-]{2,40}", said)
+    words = re.findall(r"[\w-]{1,40}", said)
     said = " ".join(word for word in words if word not in call.params_text)
     return said.replace("_", " ") + " " + said
 

@@ -18,7 +18,7 @@ _LAST = 1_200
 _SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
 _SENTENCE = LazyPattern(
-    r"(?<=[.!?…\u061f\u0964])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[\u0370-\u03ff];)\s+"
+    r"(?<=[.!?…\u0589\u061f\u06d4\u0964\u104b\u1362\u1367\u17d4])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[\u0370-\u03ff];)\s+"
     r"|(?<=[。\uff01\uff1f])|\n+"
 )
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0eff\u200c"
@@ -26,7 +26,7 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e0
 _LISTED = LazyPattern(r"\s{0,20}(?:[-*•+]|\d{1,2}[.)])\s")
 # Greek asks with a semicolon.
 _ASKED = LazyPattern(
-    rf"[\w{_MARKS}][\"')\]`*_”»]{{0,3}}\s?[?\uff1f\u061f][\W_]*$|\w[か吗呢][。.]?\W*$"
+    rf"[\w{_MARKS}][\"')\]`*_”»]{{0,3}}\s?[?\uff1f\u061f\u1367][\W_]*$|\u055e|\w[か吗呢][。.]?\W*$"
     r"|[\u0370-\u03ff][^;\n]{0,80};\s*$"
 )
 CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
@@ -44,21 +44,30 @@ _SYLLABIC = LazyPattern(r"[\u0900-\u0dff]")
 _NAME = LazyPattern(
     r"\b(?:\w*\d|[^\W\d_]+(?:_|[A-Z])\w*)|[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]\W+[a-zA-Z]{2,}"
 )
-# A particle for each language: closed classes, which no list of verbs is.
+# Particles, a few for each language: closed classes, which no list of verbs is.
 _NEGATION = LazyPattern(
-    r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|aucune?|rien|jamais|no|nada|nunca|não|non|niente"
-    r"|nie|nic|niet|niets|geen|değil|yok|nem|sem|nincs|nelze|není|ei|eivät|не|нічого|ничего|нельзя|inte|ikke|jangan|tidak|đừng|không|chớ|μην?"
-    r"|δεν|אל|אי|לא|و?لا|و?لم|نمی\w*|نکن\w*|نده\w*|نباید|मत|नहीं|न)(?![\w\u0900-\u0963])"
-    r"|\b(?:without|ohne|sans|sin|senza|без|bez|zonder|utan|uden|nélkül|tanpa)\b|না|নেই|নয়"
-    r"|n't\b|\busi\w+|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|なく|ません|지 ?마|말고|않",
+    r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|aucune?|rien|jamais|no|nada|nunca|não|non"
+    r"|niente|nie|nic|niet|niets|geen|ekki|inte|ikke|ei|eivät|nem|sem|nincs|nelze|není|nemám"
+    r"|ne mo\w+|nije|nisu|nevar|negal\w+|nu (?:pot|am|se|este|e|mai)|ezin|nuk|s'mund|değil|yok"
+    r"|deyil|yox|не|нічого|ничего|нельзя|нема|няма|жоқ|емес|үгүй|jangan|tidak|hindi (?:ko|ma\w+|pa)"
+    r"|wala|đừng|không|chớ|μην?|δεν|ոչ|մի|չեմ|չի|չէ|არ|ვერ|ნუ|არა|אל|אי|לא|אין|و?لا|و?لم|و?ليس|نہیں|نمی\w*"
+    r"|نکن\w*|نده\w*|نباید|मत|नहीं|नाही|छैन|ਨਹੀਂ|નથી|નહીં|న)(?![\w\u0900-\u0d7f])"
+    r"|\b(?:without|ohne|sans|sin|senza|без|bez|brez|zonder|utan|uden|uten|nélkül|tanpa|fără)\b"
+    r"|না|নেই|নয়|இல்லை|முடியா|வேண்டாம்|లేదు|కాదు|వద్దు|ഇല്ല|ಇಲ್ಲ|නැ|មិន|កុំ|ບໍ່|n't\b|\busi\w+"
+    r"|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|なく|ません|지 ?마|말고|않|없",
     re.IGNORECASE,
 )
-# What an agent needs of its user: an answer, a decision, a deed of theirs.
+# What an agent needs of its user: an answer, a decision, a deed of theirs. "Please" is one word or
+# two for each language.
 _REQUEST = LazyPattern(
     r"\b(?:please|kindly|tell me|let me know|say (?:which|whether)|reply|once you|until you"
-    r"|needs? your|requires? your|I can(?:'t|not)"
-    r"|bitte|sag mir|bevor du|sobald du|por favor|dime|veuillez|merci de"
-    r"|dites-moi|s'il (?:te|vous) pla[iî]t|пожалуйста|сообщите|подтвердите)\b"
+    r"|needs? your|requires? your|I can(?:'t|not)|bitte|sag mir|bevor du|sobald du|por favor|dime"
+    r"|veuillez|merci de|dites-moi|s'il (?:te|vous) pla[iî]t|пожалуйста|сообщите|подтвердите|моля"
+    r"|будь ласка|ве молам|prosím|proszę|molim|kérem|kérjük|te rog|vă rog|si us plau|alsjeblieft"
+    r"|alstublieft|asseblief|lütfen|zəhmət olmasa|palun|lūdzu|prašau|prašome|ole hyvä|olkaa hyvä"
+    r"|vänligen|snälla|vennligst|venligst|per favore|mesedez|ju lutem|παρακαλώ|silakan|mohon|tolong"
+    r"|sila|vui lòng|tafadhali|paki\w+|من فضلك|يرجى|لطفاً|براہ کرم|בבקשה)\b"
+    r"|कृपया|দয়া করে|தயவு|దయచేసి|กรุณา|โปรด|გთხოვთ|խնդրում|өтінем"
     r"|请|需要[您你]|ください|お願い|주세요|부탁",
     re.IGNORECASE,
 )
@@ -163,17 +172,11 @@ def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run
         return False
     pleads = _pleads(question)
     if behind and not pleads and not any(map(_pleads, behind)):
-        # Else the text answers it itself.
-        return len(behind) == 1 and _only_remarks(behind[0], about, run.steps)
+        # Else the text answers it itself: "Shall I drop the table? That can't be undone."
+        remarks = run.steps.isdisjoint(topics_in(behind[0]))
+        return len(behind) == 1 and remarks and not about.isdisjoint(run.steps)
     named = run.steps if goes_on(question) else run.subjects
     return pleads or new or not named.isdisjoint(about)
-
-
-def _only_remarks(sentence: str, about: frozenset[str], steps: frozenset[str]) -> bool:
-    """Tell whether a question about an open step is followed by a remark, and by no such step:
-    "Shall I drop the table? That can't be undone."
-    """
-    return not about.isdisjoint(steps) and steps.isdisjoint(topics_in(sentence))
 
 
 def _pleads(sentence: str) -> bool:
@@ -182,13 +185,16 @@ def _pleads(sentence: str) -> bool:
 
 def _brings_something(before: Sequence[str], sentence: str, run: _Run) -> bool:
     """Tell whether a question brings up what the run doesn't hold: a name, a choice of two
-    clauses, or a thing that was found and is told right before it.
+    clauses, a thing that was found and is told right before it, or two numbers that were.
     """
-    told = topics_in(" ".join(before)) | run.found
-    told |= topics_in(" ".join(_NAME.findall(sentence)))
+    named = _NAME.findall(sentence)
+    told = topics_in(" ".join([*before, *named])) | run.found
     clauses = [len(words_of(clause)) for clause in CLAUSE.split(sentence)]
-    return sum(size >= _CLAUSE_WORDS for size in clauses) > 1 or not told.isdisjoint(
-        topics_in(sentence) - run.subjects
+    values = topics_in(" ".join(before[-1:])) & run.found - run.subjects
+    return (
+        sum(size >= _CLAUSE_WORDS for size in clauses) > 1
+        or sum(any(map(str.isdigit, value)) for value in values) > 1
+        or not told.isdisjoint(topics_in(sentence) - run.subjects)
     )
 
 

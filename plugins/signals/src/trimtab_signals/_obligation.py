@@ -201,8 +201,8 @@ def _lacks_what_it_needs(end: Ending) -> bool:
     "I can't sign it. As soon as the owner has signed, I send it." A status ("the tests have not
     run") ends with the denial, or goes on with other steps or with an offer.
     """
-    if end.denial is not None and not end.denial.withheld:
-        return False
+    if end.denial is not None and not (end.denial.withheld or len(end.denial.tries) > 1):
+        return False  # what failed once is its own to mend
     said = sentences_of(end.reply.strip())[-_SENTENCES:]
     at = next((n for n, sentence in enumerate(said) if denies(sentence)), None)
     if at is None or topics_in(" ".join(said[at:])).isdisjoint(topics_in(" ".join(end.left))):
