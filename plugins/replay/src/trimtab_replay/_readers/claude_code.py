@@ -9,6 +9,7 @@ With ``--output-format json --verbose`` the same rows are one array.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain as chained
 from typing import Any, ClassVar
 
 import attrs
@@ -85,29 +86,15 @@ class _File:
         first = next(rows, None)
         if first is None:
             return
-        main, row = first
-        yield self._recording(main, self.session, self._streamed(main, row, rows))
+        main = first[0]
+        fed = (_read_row(chain, row) for chain, row in chained([first], rows))
+        yield self._recording(main, self.session, _streamed(main, self.chains, fed))
         for chain in list(self.chains.values()):
             if chain is not main:
                 yield self._recording(chain, f"{self.session}/{chain.agent}", chain.entries)
 
     def _recording(self, chain: _Chain, name: str, entries: Any) -> Recording:
         return self.reader.recording(self.source, entries, name, agent_id=chain.agent)
-
-    def _streamed(
-        self, main: _Chain, first: dict[str, Any], rows: Iterator[tuple[_Chain, dict[str, Any]]]
-    ) -> Iterator[RecordedItem]:
-        _read_row(main, first)
-        for chain, row in rows:
-            _read_row(chain, row)
-            if chain is main:
-                yield from chain.assembler.take()
-            else:
-                chain.entries += chain.assembler.take()
-        for chain in self.chains.values():
-            _end_compaction(chain, "")
-            chain.entries += chain.assembler.finish()
-        yield from main.entries
 
     def _content_rows(self) -> Iterator[tuple[_Chain, dict[str, Any]]]:
         for numbered in self.source.rows():
@@ -154,15 +141,31 @@ def _has_content(row: dict[str, Any]) -> bool:
     return isinstance(as_dict(row.get("message")).get("content"), (str, list))
 
 
-def _read_row(chain: _Chain, row: dict[str, Any]) -> None:
+def _streamed(
+    main: _Chain, chains: dict[str, _Chain], fed: Iterator[_Chain]
+) -> Iterator[RecordedItem]:
+    """Yield what happened to `main`; `fed` gives a row to a chain and returns it."""
+    for chain in fed:
+        if chain is main:
+            yield from chain.assembler.take()
+        else:
+            chain.entries += chain.assembler.take()
+    for chain in chains.values():
+        _end_compaction(chain, "")
+        chain.entries += chain.assembler.finish()
+    yield from main.entries
+
+
+def _read_row(chain: _Chain, row: dict[str, Any]) -> _Chain:
     if row.get("subtype") == "compact_boundary" or row.get("isCompactSummary") is True:
         _read_compaction(chain, row)
-        return
+        return chain
     _end_compaction(chain, "")
     if row["type"] == "assistant":
         read_response(chain.assembler, row)
     elif row["type"] == "user":
         read_user(chain.assembler, row)
+    return chain
 
 
 def _read_compaction(chain: _Chain, row: dict[str, Any]) -> None:
@@ -280,8 +283,8 @@ class ClaudeStream(Reader):
         session = named(as_dict(first.value).get("session_id")) or source.stem
         tools = as_dict(first.value).get("tools")
         names = frozenset(filter(None, map(named, as_list(tools)))) or None
-        entries = _streamed(source, chains, first, rows)
-        yield self.recording(source, entries, session, tools=names)
+        fed = (_feed(source, chains, row) for row in chained([first], rows))
+        yield self.recording(source, _streamed(main, chains, fed), session, tools=names)
         for parent, chain in chains.items():
             if chain is not main:
                 name = f"{session}/{parent}"
@@ -303,22 +306,6 @@ def _rows(source: Transcript) -> Iterator[Row]:
         for row in source.documents():
             values = row.value if isinstance(row.value, list) else [row.value]
             yield from (Row(row.line, value) for value in values)
-
-
-def _streamed(
-    source: Transcript, chains: dict[str, _Chain], first: Row, rows: Iterator[Row]
-) -> Iterator[RecordedItem]:
-    main = chains[""]
-    _feed(source, chains, first)
-    for row in rows:
-        chain = _feed(source, chains, row)
-        if chain is main:
-            yield from main.assembler.take()
-        else:
-            chain.entries += chain.assembler.take()
-    for chain in chains.values():
-        chain.entries += chain.assembler.finish()
-    yield from main.entries
 
 
 def _feed(source: Transcript, chains: dict[str, _Chain], numbered: Row) -> _Chain:
