@@ -144,20 +144,15 @@ def trace_of(folder: str, recording: Recording, place: int) -> Any:
         raise ReplayError(
             f"--trace needs the package trimtab-trace: {pip_install('trimtab-trace')}"
         ) from None
-    path = Path(folder) / trace_name(recording, place)
+    where = f"{recording.path}\0{place}".encode("utf-8", "surrogatepass")
+    unique = blake2b(where, digest_size=5).hexdigest()  # ids are not: two files may hold the same
+    name = _UNSAFE.sub("_", recording.id)[:80].strip(".") or "run"
+    path = Path(folder) / f"{name}-{unique}.jsonl"
     try:
         path.unlink(missing_ok=True)
         return SessionTrace(path)
     except (OSError, TrimtabError) as error:
         raise ReplayError(f"can't write traces to {folder}: {error}") from None
-
-
-def trace_name(recording: Recording, place: int) -> str:
-    """Return the name of a trace's file: the recording's id, made unique by where it was read."""
-    where = f"{recording.path}\0{place}".encode("utf-8", "surrogatepass")
-    unique = blake2b(where, digest_size=5).hexdigest()
-    name = _UNSAFE.sub("_", recording.id)[:80].strip(".") or "run"
-    return f"{name}-{unique}.jsonl"
 
 
 _COLLECT_BETWEEN_RUNS = 3_000
