@@ -238,14 +238,11 @@ def run_replay(options: argparse.Namespace) -> int:
 
 
 def _configured(options: argparse.Namespace) -> dict[str, Any]:
-    from trimtab import Prompt, load_configuration
+    from trimtab import load_configuration
+    from trimtab_trace._settings import named_prompt
 
     configuration = load_configuration(options.config)
-    prompts: dict[str, Any] = {}
-    for name in configuration.prompts:
-        ns, _, key = name.partition("/")
-        prompts[name] = Prompt(ns or "run", key or "main", name=name, config=configuration)
-    return prompts
+    return {name: named_prompt(name, configuration) for name in configuration.prompts}
 
 
 def run_export(options: argparse.Namespace) -> int:

@@ -84,11 +84,7 @@ def new_event_id() -> str:
 class EventIds:
     """Ids of the events of a file, eight bytes each: what is not here is not in the file."""
 
-    _digests: array[int]
-
-    @classmethod
-    def none(cls) -> EventIds:
-        return cls(array("Q"))
+    _digests: array[int] = attrs.field(factory=lambda: array("Q"))
 
     @classmethod
     def of(cls, path: Path) -> EventIds:

@@ -49,15 +49,11 @@ class ReplayClock:
 MakePrompt = Callable[[str, RunConfigured | None], Prompt[Any]]
 
 
-def _bare(name: str, _: RunConfigured | None) -> Prompt[Any]:
-    return bare_prompt(name)
-
-
 @attrs.define(eq=False)
 class Rebuilder:
     """Feeds the records of a trace to a session."""
 
-    make_prompt: MakePrompt = _bare
+    make_prompt: MakePrompt = bare_prompt
     types: EventTypes = EVENT_TYPES
     clock: ReplayClock = attrs.field(factory=ReplayClock)
     unknown: int = 0

@@ -170,11 +170,9 @@ def settings_of(context: RecorderContext) -> RunConfigured:
 
 
 def _providers(configs: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
-    return {kind: [_setting(one) for one in _of(cls, configs)] for kind, cls in _KINDS.items()}
-
-
-def _of(cls: type[Any], configs: Iterable[Any]) -> list[Any]:
-    return [one for one in configs if type(one) is cls]
+    return {
+        kind: [_setting(one) for one in configs if type(one) is cls] for kind, cls in _KINDS.items()
+    }
 
 
 def _setting(config: Any) -> dict[str, Any]:
@@ -195,12 +193,11 @@ def prompt_of(settings: RunConfigured) -> Prompt[Any]:
         TraceError: a provider was given as an object, which a trace can't hold.
         ProviderError: a provider is not installed, or refuses its options.
     """
-    ns, _, key = settings.prompt.partition("/")
-    return Prompt(
-        ns or "run",
-        key or "main",
-        name=settings.prompt or "run/main",
-        config=_allowed(),
+    path = find_configuration()
+    allowed = load_configuration(path).allow if path else None
+    return named_prompt(
+        settings.prompt,
+        Configuration(allow=allowed),  # it says nothing but which distributions may be loaded
         guidance_providers=_configs(settings, "guidance"),
         feedback_providers=_configs(settings, "feedback"),
         completion_checkers=_configs(settings, "completion"),
@@ -209,15 +206,14 @@ def prompt_of(settings: RunConfigured) -> Prompt[Any]:
     )
 
 
-def _allowed() -> Configuration:
-    """Return a configuration that says nothing but which distributions may be loaded."""
-    path = find_configuration()
-    return Configuration(allow=load_configuration(path).allow if path else None)
-
-
-def bare_prompt(name: str) -> Prompt[Any]:
+def named_prompt(name: str, config: Configuration | None, **settings: Any) -> Prompt[Any]:
+    """Return a prompt whose namespace and key follow from its name."""
     ns, _, key = name.partition("/")
-    return Prompt(ns or "run", key or "main", name=name or "run/main", config=None)
+    return Prompt(ns or "run", key or "main", name=name or "run/main", config=config, **settings)
+
+
+def bare_prompt(name: str, _settings: RunConfigured | None = None) -> Prompt[Any]:
+    return named_prompt(name, None)
 
 
 def _configs(settings: RunConfigured, kind: str) -> list[Any]:

@@ -191,7 +191,7 @@ class JsonlStore:
         self.next_seq, self.epoch, self._size, self.repaired = end
         status = os.fstat(self._file)
         self._identity = status.st_dev, status.st_ino
-        self._earlier: EventIds | None = None if self._size else EventIds.none()
+        self._earlier: EventIds | None = None if self._size else EventIds()
 
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
         """Add one event; see `TraceStore.append`."""

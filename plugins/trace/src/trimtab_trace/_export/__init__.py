@@ -81,17 +81,14 @@ def provider_of(host: str) -> str:
 
 def answer(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response in the form of the conventions."""
-    parts: list[dict[str, Any]] = []
-    for kind, name in (("reasoning", "reasoning"), ("text", "text")):
-        if payload.get(name):
-            parts.append({"type": kind, "content": text_of(payload[name])})
+    parts = [
+        {"type": kind, "content": text_of(payload[kind])}
+        for kind in ("reasoning", "text")
+        if payload.get(kind)
+    ]
     for call in payload.get("tool_calls") or ():
-        asked = {
-            "id": call.get("call_id"),
-            "name": call.get("tool"),
-            "arguments": call.get("params"),
-        }
-        parts.append({"type": "tool_call", **asked})
+        asked = {"name": call.get("tool"), "arguments": call.get("params")}
+        parts.append({"type": "tool_call", "id": call.get("call_id"), **asked})
     reason = payload.get("stop_reason")
     return {"role": "assistant", "parts": parts, "finish_reason": str(reason or "unknown")}
 
