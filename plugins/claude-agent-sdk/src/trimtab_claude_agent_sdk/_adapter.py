@@ -154,13 +154,12 @@ class ClaudeAgentSDKAdapter:
         Raises:
             PromptEvaluationError: as for `aevaluate`, or there is a running event loop.
         """
-        if _loop_is_running():
-            raise PromptEvaluationError("evaluate() would block the event loop: await aevaluate()")
-        return asyncio.run(
-            self.aevaluate(
-                prompt, session=session, deadline=deadline, budget=budget, heartbeat=heartbeat
-            )
-        )
+        limits: Any = {"deadline": deadline, "budget": budget, "heartbeat": heartbeat}
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.aevaluate(prompt, session=session, **limits))
+        raise PromptEvaluationError("evaluate() would block the event loop: await aevaluate()")
 
     async def aevaluate(
         self,
@@ -186,7 +185,8 @@ class ClaudeAgentSDKAdapter:
         config = self.client_config
         guide = self._guide(prompt, session, deadline, budget)
         conversation_id = config.resume or str(uuid.uuid4())
-        run = _opened(guide, conversation_id)
+        run = guide.open(conversation_id)
+        assert run is not None, "every agent has a prompt here"
         reason = "completed"
         conversation = Conversation(
             run, lambda usage: guide.used(usage, conversation_id), heartbeat
@@ -198,7 +198,8 @@ class ClaudeAgentSDKAdapter:
             options = self._options(guide, run, rendered, conversation_id, heartbeat)
             ending = await _held(conversation, options, rendered.text)
             response = await self._response(run, rendered, ending)
-            reason = ending.exhausted or _given_up(response) or reason
+            given_up = OPEN_WORK if response.stop_reason == OPEN_WORK else None
+            reason = ending.exhausted or given_up or reason
             return response
         except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
@@ -237,10 +238,12 @@ class ClaudeAgentSDKAdapter:
 
         config, given = self.client_config, dict(self.client_config.options)
         allowed = [*given.pop("allowed_tools", ()), *tool_names(rendered.tools)]
-        servers = _servers(
-            given.pop("mcp_servers", {}), tool_server(run, rendered.tools, heartbeat)
-        )
-        hooks = _joined(given.pop("hooks", None) or {}, matchers(guide, heartbeat))
+        offered = tool_server(run, rendered.tools, heartbeat)
+        servers = _servers(given.pop("mcp_servers", {}), offered)
+        # The program runs the hooks of one event side by side.
+        hooks: dict[Any, list[Any]] = {**(given.pop("hooks", None) or {})}
+        for event, ours in matchers(guide, heartbeat).items():
+            hooks[event] = [*hooks.get(event, ()), *ours]
         own = {
             "model": self.model,
             "permission_mode": config.permission_mode,
@@ -268,7 +271,8 @@ class ClaudeAgentSDKAdapter:
             raise PromptEvaluationError(f"Claude Code did not finish: {_why(result)}")
         stopped = run.state.guidance.stop
         text = stopped.summary if stopped else (result.result if result else None) or ending.text
-        reason, truncated = _stop_reason(ending)
+        told_reason = result.stop_reason if result else None
+        reason, truncated = ending.exhausted or told_reason, ending.exhausted is not None
         if _output_format(rendered.output_type) is None:
             open_work = await self._verify(run, text)
             return PromptResponse(
@@ -294,20 +298,6 @@ class ClaudeAgentSDKAdapter:
         return checked.feedback if checked.status is CompletionStatus.INCOMPLETE else None
 
 
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _opened(guide: ClaudeCodeHooks, conversation_id: str) -> Run:
-    run = guide.open(conversation_id)
-    assert run is not None, "every agent has a prompt here"
-    return run
-
-
 async def _held(conversation: Conversation, options: ClaudeAgentOptions, text: str) -> Ending:
     from claude_agent_sdk import ClaudeSDKError
 
@@ -315,11 +305,6 @@ async def _held(conversation: Conversation, options: ClaudeAgentOptions, text: s
         return await conversation.hold(options, text)
     except ClaudeSDKError as error:
         raise PromptEvaluationError(f"Claude Code failed: {error}") from error
-
-
-def _joined(given: Mapping[Any, list[Any]], ours: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Return both sets of hooks; the program runs those of one event side by side."""
-    return {event: [*given.get(event, ()), *ours.get(event, ())] for event in {**given, **ours}}
 
 
 def _servers(given: Any, ours: Mapping[str, Any]) -> Any:
@@ -350,16 +335,6 @@ def _parsed(rendered: RenderedPrompt[Output], told: Any) -> Output:
         return from_json(rendered.output_type, told, name="output")
     except ValueError as error:
         raise PromptEvaluationError(f"the structured output does not fit: {error}") from error
-
-
-def _stop_reason(ending: Ending) -> tuple[str | None, bool]:
-    """Return why the run ended, and whether the last response lacks its end."""
-    told = ending.result.stop_reason if ending.result else None
-    return ending.exhausted or told, ending.exhausted is not None
-
-
-def _given_up(response: PromptResponse[Any]) -> str | None:
-    return OPEN_WORK if response.stop_reason == OPEN_WORK else None
 
 
 def _why(result: ResultMessage | None) -> str:

@@ -171,12 +171,10 @@ def matchers(
     return {
         event: [HookMatcher(hooks=[callback], timeout=callback.seconds + MARGIN)]
         for event in EVENTS
-        for callback in (Callback(translation, _limit(event), beat),)
+        for callback in (
+            Callback(translation, CHECK_TIMEOUT if event in _CHECKING else TIMEOUT, beat),
+        )
     }
-
-
-def _limit(event: str) -> float:
-    return CHECK_TIMEOUT if event in _CHECKING else TIMEOUT
 
 
 @attrs.frozen

@@ -60,9 +60,10 @@ def register_doctor(parser: argparse.ArgumentParser) -> None:
 def run_doctor(options: argparse.Namespace) -> int:
     """Report what was found; 1 where something is wrong."""
     with others_to_stderr():
+        server = ask_server(user_folder(make=False))
         checks = [
             *_about_settings(options),
-            _about_server(),
+            Check(f"hook server: {server}", ok=not server.problem),
             *_about_configuration(),
             *_about_program(options),
         ]
@@ -89,7 +90,9 @@ def _about_settings(options: argparse.Namespace) -> Iterator[Check]:
     ]
     for file in found:
         same = our_hooks(settings[file]) in current
-        yield Check(f"hooks are in {file}") if same else _outdated(file)
+        of_another = f"the hooks in {file} are those of another Python or version"
+        outdated = Check(of_another, ok=False, fix="install them again")
+        yield Check(f"hooks are in {file}") if same else outdated
     forbidden = obstacle(in_force(options))
     if forbidden:
         yield Check(forbidden.message, ok=False, fix=forbidden.fix)
@@ -107,16 +110,6 @@ def _settings(options: argparse.Namespace) -> dict[Path, dict[str, Any]]:
     named = options.user or options.project or options.settings
     files = (settings_file(options),) if named else read_by_program()
     return {file: read_settings(file).data for file in files}
-
-
-def _outdated(file: Path) -> Check:
-    message = f"the hooks in {file} are those of another Python or version"
-    return Check(message, ok=False, fix="install them again")
-
-
-def _about_server() -> Check:
-    state = ask_server(user_folder(make=False))
-    return Check(f"hook server: {state}", ok=not state.problem)
 
 
 def _about_configuration() -> Iterator[Check]:

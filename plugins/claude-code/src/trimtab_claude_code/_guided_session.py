@@ -281,7 +281,7 @@ class GuidedSession:
             self.session.observe(kind, self._on_decision)
         self.session.observe(ProviderFaulted, self._on_fault)
         self.session.observe(HookFailed, self._on_failure)
-        self.session.observe(ProviderSlow, self._on_slow)
+        self.session.observe(ProviderSlow, lambda event: self._took(event, event.seconds))
 
     def _on_decision(self, event: Event) -> None:
         self._decided = True
@@ -293,9 +293,6 @@ class GuidedSession:
         self._note(f"{event.source.full_name} failed: {event.error}")
         if _OVERDUE in event.error:
             self._took(event, PROVIDER_TIMEOUT)
-
-    def _on_slow(self, event: ProviderSlow) -> None:
-        self._took(event, event.seconds)
 
     def _took(self, event: ProviderFaulted | ProviderSlow, seconds: float) -> None:
         source = event.source

@@ -246,16 +246,10 @@ def run_uninstall(options: argparse.Namespace) -> int:
         if not options.dry_run:
             uninstall(change, receipts)
         report_change(change, dry=options.dry_run)
-    if not options.dry_run:
-        _end_unneeded()
+    if not options.dry_run and not Receipts(user_folder()).any():
+        remove_endpoint(user_folder())  # the hook server ends; no other settings file has hooks
     _journals(remove=options.remove_journals, dry=options.dry_run)
     return 0
-
-
-def _end_unneeded() -> None:
-    """End the hook server, unless another settings file has hooks."""
-    if not Receipts(user_folder()).any():
-        remove_endpoint(user_folder())
 
 
 def _uninstall_plugin(folder: Path, *, dry: bool) -> None:

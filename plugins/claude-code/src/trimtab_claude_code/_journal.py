@@ -309,18 +309,15 @@ def journal_path(state: Path, session_id: str) -> Path:
             bring such a link along, and old files in the folder are removed.
     """
     folder = sessions_folder(state)
-    own = (folder.parents[1], folder.parent, folder) if _is_in_project(folder) else (folder,)
+    in_project = folder.parents[1].name == ".trimtab"
+    own = (folder.parents[1], folder.parent, folder) if in_project else (folder,)
     for part in own:
         _check_own(part)
     make_private(folder)
     for above in folder.parents:
-        if above.name == ".trimtab":
-            _ignore(above / ".gitignore")
+        if above.name == ".trimtab" and not os.path.lexists(above / ".gitignore"):
+            (above / ".gitignore").write_text("*\n", encoding="utf-8")
     return folder / file_name(session_id, ".jsonl")
-
-
-def _is_in_project(folder: Path) -> bool:
-    return folder.parents[1].name == ".trimtab"
 
 
 def _check_own(folder: Path) -> None:
@@ -332,8 +329,3 @@ def _check_own(folder: Path) -> None:
         raise StateError(f"{folder} is not a folder; remove it")
     if os.name != "nt" and found.st_uid != os.geteuid():
         raise StateError(f"{folder} belongs to another user; remove it")
-
-
-def _ignore(path: Path) -> None:
-    if not os.path.lexists(path):
-        path.write_text("*\n", encoding="utf-8")

@@ -107,7 +107,8 @@ def _answer(folder: Path, end: float, patience: float, request: bytes, connectio
     except Unanswered:
         raise
     except OSError:
-        start_server(folder, force=_begins(request), end=end)
+        begins = _field(request, "hook_event_name") in ("SessionStart", "UserPromptSubmit")
+        start_server(folder, force=begins, end=end)
     return _exchange(folder, end, patience, request)
 
 
@@ -221,7 +222,8 @@ def _start(folder: Path, until: float) -> None:
         time.sleep(_PAUSE)
     marker.touch()
     log = folder / "server.log"
-    raise NotStarted(f"it did not start; {log} ends with: {_end_of(log)}")
+    end = log.read_text(encoding="utf-8", errors="replace").strip()[-200:] or "nothing"
+    raise NotStarted(f"it did not start; {log} ends with: {end}")
 
 
 def _listens(folder: Path) -> bool:
@@ -239,20 +241,12 @@ def _failed_lately(folder: Path) -> bool:
         return False
 
 
-def _begins(request: bytes) -> bool:
-    return _field(request, "hook_event_name") in ("SessionStart", "UserPromptSubmit")
-
-
 def _field(request: bytes, name: str) -> str:
     try:
         payload = json.loads(request.split(b"\0", len(_client.NAMES) + 1)[-1])
         return str(payload.get(name) or "")
     except (ValueError, AttributeError, RecursionError):
         return ""
-
-
-def _end_of(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace").strip()[-200:] or "nothing"
 
 
 def _give_up(folder: Path, request: bytes, error: Exception, cost: Cost | None = None) -> bytes:

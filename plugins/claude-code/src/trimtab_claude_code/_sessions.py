@@ -115,7 +115,10 @@ def load_session(
     )
     if journal is not None:
         _index(index, session_id, IndexEntry(str(journal.path), str(project)), problems)
-        _tidy(journal.path.parent, host, problems)
+        try:
+            remove_old_journals(journal.path.parent, host.journal, SUFFIXES)
+        except OSError as error:
+            problems.add(f"Old journals can't be removed: {error}")
     for name, why in {**prompts.failures, **prompts.warnings(timeout)}.items():
         problems.add(f"{path}: {name} is off: {why}")
     return LoadedSession(variables, guided, without)
@@ -176,13 +179,6 @@ def _timeout(variables: Variables) -> float | None:
     except ValueError:
         return None
     return seconds if 0 < seconds <= MAX_TIMEOUT else None
-
-
-def _tidy(folder: Path, host: HostConfig, problems: Problems) -> None:
-    try:
-        remove_old_journals(folder, host.journal, SUFFIXES)
-    except OSError as error:
-        problems.add(f"Old journals can't be removed: {error}")
 
 
 def describe(error: BaseException) -> str:
@@ -373,9 +369,6 @@ class SessionCache:
 
     def _end(self, session_id: str, after: Callable[[], None]) -> None:
         after()
-        self._forget(session_id)
-
-    def _forget(self, session_id: str) -> None:
         with self._lock:
             entry = self._entries.pop(session_id, None)
         if entry is not None:

@@ -184,12 +184,9 @@ def hook_table(
     Args:
         without_shell: whether the program starts the client itself; else a shell does.
     """
-    words = [*_client_words(folder), f"{seconds:g}"]
+    client = Path(_client.__file__).resolve()
+    words = [sys.executable, "-I", "-S", str(client), str(folder), f"{seconds:g}"]
     return {event: _groups(event, words, without_shell) for event in events}
-
-
-def _client_words(folder: Path) -> list[str]:
-    return [sys.executable, "-I", "-S", str(Path(_client.__file__).resolve()), str(folder)]
 
 
 def _groups(event: str, client: list[str], without_shell: bool) -> list[dict[str, Any]]:

@@ -214,21 +214,17 @@ def _session(file: Path) -> dict[str, Any]:
     at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     runs, problems = _runs(recorded)
     recent = SYSTEM_CLOCK.now() - at < _RECENT
-    ended = any(_ends(each.payload) for each in recorded.received)
+    names = [each.payload.get("hook_event_name") for each in recorded.received]
     is_open = any(run["open"] and not run["agent"] for run in runs) or not runs
     return {
         "session_id": recorded.origin.session_id or file.stem,
         "project": recorded.origin.project,
         "last_event": at.isoformat(timespec="seconds"),
-        "running": recent and is_open and not ended,
+        "running": recent and is_open and "SessionEnd" not in names,
         "unsaved_events": len(recorded.received),
         "problems": problems,
         "runs": runs,
     }
-
-
-def _ends(payload: Any) -> bool:
-    return bool(payload.get("hook_event_name") == "SessionEnd")
 
 
 def _runs(recorded: Recorded) -> tuple[list[dict[str, Any]], list[str]]:

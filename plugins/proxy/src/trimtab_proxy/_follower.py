@@ -195,7 +195,8 @@ class Follower:
             live: whether words can be placed now. What would have been said at earlier requests
                 is counted and not said.
         """
-        words, seconds = NO_WORDS, self._seconds()
+        words, heard = NO_WORDS, self._heard
+        seconds = None if heard is None else self._monotonic() - heard.at
         for group in _groups(items, known):
             last = group[-1] is items[-1]
             if group[0].kind is Kind.RESULT:
@@ -217,9 +218,6 @@ class Follower:
                 self._user_said(words)
             self._respond(heard)
         self.run.close(reason)
-
-    def _seconds(self) -> float | None:
-        return None if self._heard is None else self._monotonic() - self._heard.at
 
     def _user_spoke(self, group: Sequence[Item]) -> None:
         self._interrupt()

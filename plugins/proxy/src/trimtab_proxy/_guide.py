@@ -235,7 +235,8 @@ class Guide:
         if _is_side(wire, body, now):
             return Decision(Relation.SIDE)
         name = name_of(headers, body)
-        prompt = self._subagents if _is_subagent(headers, name) else self._prompt
+        of_subagent = bool(name and name.agent) or bool(headers.get("x-openai-subagent"))
+        prompt = self._subagents if of_subagent else self._prompt
         if prompt is None:
             return Decision(Relation.SIDE)
         tools = wire.tools(body)
@@ -386,23 +387,16 @@ class Guide:
             thread.follower.close(reason)
 
 
-def _is_subagent(headers: Headers, name: Name | None) -> bool:
-    return bool(name and name.agent) or bool(headers.get("x-openai-subagent"))
-
-
 def _is_side(wire: Wire, body: Mapping[str, Any], now: History) -> bool:
     """Tell whether a request asks something besides the conversation: a title, a summary."""
     if now.ends_with_result:
         return False
     if wire.is_side(body) or not _offers_tools(wire, body):
         return True
-    return bool(now.items) and _asks_for_summary(now.items[-1])
+    last = now.items[-1] if now.items and now.items[-1].kind is Kind.USER else None
+    return last is not None and string(last.raw).lstrip().startswith(_SIDE_WORDS)
 
 
 def _offers_tools(wire: Wire, body: Mapping[str, Any]) -> bool:
     """Tell whether the model may call tools; newer versions of Codex list them as a message."""
     return bool(wire.tools(body)) or body.get("tool_choice") not in (None, "none")
-
-
-def _asks_for_summary(item: Item) -> bool:
-    return item.kind is Kind.USER and string(item.raw).lstrip().startswith(_SIDE_WORDS)

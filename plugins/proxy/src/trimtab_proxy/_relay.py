@@ -39,12 +39,6 @@ _GATES: dict[type, Callable[[], Gate]] = {
 }
 
 
-def gate_for(wire: Wire) -> Gate | None:
-    """Return a gate for one request; None for APIs that have none."""
-    make = _GATES.get(type(wire))
-    return make() if make else None
-
-
 @attrs.define(eq=False)
 class GatedAnswer:
     """One answer, in as many rounds as it takes.
@@ -234,8 +228,8 @@ class Relay:
     ) -> GatedAnswer | None:
         """Return what decides about the end of an answer; None where it just passes."""
         wire = incoming.wire
-        gate = gate_for(wire) if wire and self._guidance.gate else None
-        if wire is None or gate is None or decided.ticket is None:
+        make = _GATES.get(type(wire)) if self._guidance.gate else None
+        if wire is None or make is None or decided.ticket is None:
             return None
 
         async def send_back(passed: bytes) -> None:
@@ -244,7 +238,7 @@ class Relay:
         async def send_on(again: bytes) -> httpx.Response:
             return await self._client.send(self._outgoing(incoming, again), stream=True)
 
-        return GatedAnswer(self._guidance, decided.ticket, wire, gate, body, send_on, send_back)
+        return GatedAnswer(self._guidance, decided.ticket, wire, make(), body, send_on, send_back)
 
     async def _guided(self, wire: Wire | None, incoming: Incoming) -> tuple[Decided, bytes]:
         """Return what was decided about a request, and its body, guided."""

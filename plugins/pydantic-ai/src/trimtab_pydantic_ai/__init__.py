@@ -184,7 +184,8 @@ def _answers(messages: Sequence[ModelMessage]) -> Iterator[Answer]:
         for part in message.parts:
             # Older releases ask for a call again with a RetryPromptPart, newer ones with "retried".
             if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name is not None:
-                text = part.content if isinstance(part.content, str) else _json(part.content)
+                told = part.content
+                text = told if isinstance(told, str) else tool_return_ta.dump_json(told).decode()
                 yield Answer(part.tool_call_id, text, _outcome(part, text))
 
 
@@ -195,10 +196,6 @@ def _outcome(part: ToolReturnPart | RetryPromptPart, text: str) -> Outcome:
     # "retried" is what a tool asked for, or what the runtime answered to arguments that don't fit.
     refused = not isinstance(part.content, str) or any(words in text for words in _INVALID)
     return Outcome.INVALID if refused else Outcome.ERROR
-
-
-def _json(content: object) -> str:
-    return tool_return_ta.dump_json(content).decode()
 
 
 def _user(messages: Sequence[ModelMessage]) -> list[str]:

@@ -88,7 +88,7 @@ class ClaudeCodeHooks:
         recorders: Iterable[Any] = (),
     ) -> None:
         self.session = session
-        self._prompt_of = _for_all(prompts) if isinstance(prompts, Prompt) else prompts
+        self._prompt_of = (lambda _: prompts) if isinstance(prompts, Prompt) else prompts
         self._host = host
         self._deadline = deadline
         self._budget = budget
@@ -209,15 +209,8 @@ class ClaudeCodeHooks:
         )
         if agent_id is None:
             return Agent(run, self._seconds, checkers=self._checkers)
-        return Agent(run, self._seconds, gated=not self._is_main(prompt))
-
-    def _is_main(self, prompt: Prompt[Any]) -> bool:
         main = self._prompt_of(None)
-        return main is not None and main.name == prompt.name
-
-
-def _for_all(prompt: Prompt[Any]) -> PromptOf:
-    return lambda _: prompt
+        return Agent(run, self._seconds, gated=main is None or main.name != prompt.name)
 
 
 RECORDS = (HookFailed,)

@@ -86,7 +86,9 @@ class Agent:
 
     def finished(self, call: Payload) -> bool:
         """A call succeeded or failed; return whether that was not recorded yet."""
-        if call.call_id not in self.run.state.running and self._has_ended(call):
+        if call.call_id not in self.run.state.running and any(
+            each.call_id == call.call_id for each in self.run.recent_tool_calls(_RECENT)
+        ):
             return False
         error = call.text("error") if "error" in call.raw else None
         outcome = Outcome.OK if error is None else failure(error, interrupted=call.interrupted)
@@ -169,9 +171,6 @@ class Agent:
     def late(self) -> bool:
         """Whether the host no longer waits: the event is recorded, and no provider asked."""
         return self.until is not None and self.until.expired
-
-    def _has_ended(self, call: Payload) -> bool:
-        return any(each.call_id == call.call_id for each in self.run.recent_tool_calls(_RECENT))
 
     def _record(
         self, call: Payload, result: Any, outcome: Outcome, evidence: Evidence, error: str | None
