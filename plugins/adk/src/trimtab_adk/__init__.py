@@ -102,11 +102,7 @@ class TrimtabPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> None:
-        """Keep what the user said for the next request.
-
-        Args:
-            invocation_context, user_message: as the kit gives them.
-        """
+        """As `BasePlugin.on_user_message_callback`: keep what the user said."""
         text = _text(user_message)
         if text:
             self._said[invocation_context.session.id] = text
@@ -114,11 +110,7 @@ class TrimtabPlugin(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Add what is to be said to the end of the request.
-
-        Args:
-            callback_context, llm_request: as the kit gives them.
-        """
+        """As `BasePlugin.before_model_callback`: add what is to be said to the request."""
         name = callback_context.session.id
         chat = await self._chat(name, callback_context.agent_name, callback_context)
         text = await chat.arequest((), self._said.pop(name, None))
@@ -131,11 +123,7 @@ class TrimtabPlugin(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
-        """Record a response of the model, or the answers of its calls.
-
-        Args:
-            invocation_context, event: as the kit gives them.
-        """
+        """As `BasePlugin.on_event_callback`: record a response, or the answers of its calls."""
         if event.partial or event.content is None:
             return None
         chat = await self._chat(invocation_context.session.id, event.author, invocation_context)
@@ -157,21 +145,15 @@ class TrimtabPlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception
     ) -> dict[str, Any] | None:
-        """Note a call of a tool that the agent lacks; the error goes its way.
-
-        Args:
-            tool, tool_args, tool_context, error: as the kit gives them.
+        """As `BasePlugin.on_tool_error_callback`: note a call of a tool that the agent lacks; the
+        error goes its way.
         """
         if isinstance(error, ValueError) and "not found" in str(error):
             self._invalid.add(str(tool_context.function_call_id))
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """End the record, unless completion checkers are asked first.
-
-        Args:
-            invocation_context: as the kit gives it.
-        """
+        """As `BasePlugin.after_run_callback`: end the record, unless checkers are asked first."""
         name = invocation_context.session.id
         if name not in self._guarded:
             self._close(name)
@@ -179,11 +161,7 @@ class TrimtabPlugin(BasePlugin):
     async def on_run_error_callback(
         self, *, invocation_context: InvocationContext, error: Exception
     ) -> None:
-        """End the record of a run that failed.
-
-        Args:
-            invocation_context, error: as the kit gives them.
-        """
+        """As `BasePlugin.on_run_error_callback`: end the record of a run that failed."""
         self._close(invocation_context.session.id, type(error).__name__)
 
     async def _chat(self, name: str, agent: str, context: Any) -> Chat:

@@ -68,10 +68,8 @@ class TrimtabAssistantAgent(AssistantAgent):
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """Answer messages; an answer with which the agent may not stop is followed by another.
-
-        Args:
-            messages, cancellation_token: as for ``AssistantAgent``.
+        """As `AssistantAgent.on_messages_stream`; an answer with which the agent may not stop is
+        followed by another.
         """
         chat = await self.chat()
         for message in messages:
@@ -95,11 +93,7 @@ class TrimtabAssistantAgent(AssistantAgent):
         yield response
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """Forget the conversation.
-
-        Args:
-            cancellation_token: as for ``AssistantAgent``.
-        """
+        """As `AssistantAgent.on_reset`: forget the conversation."""
         self.conversation = uuid4().hex
         await super().on_reset(cancellation_token)
 

@@ -76,11 +76,7 @@ class TrimtabChatGenerator:
 
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages: list[ChatMessage], tools: Any = None, **how: Any) -> dict[str, Any]:
-        """Ask the model.
-
-        Args:
-            messages, tools, how: as for the generator that is wrapped.
-        """
+        """As `run` of the generator that is wrapped: ask the model."""
         if not _CONVERSATION.get():
             return dict(self.chat_generator.run(messages, tools=tools, **how))
         sent = self._request(messages, tools)

@@ -55,11 +55,7 @@ class TrimtabFunctionAgent(FunctionAgent):
         tools: Sequence[AsyncBaseTool],
         memory: BaseMemory,
     ) -> AgentOutput:
-        """Ask the model; again, if it ends and may not.
-
-        Args:
-            ctx, llm_input, tools, memory: as for ``FunctionAgent``.
-        """
+        """As `FunctionAgent.take_step`: ask the model; again, if it ends and may not."""
         chat = await self._chat(ctx)
         if not await self._scratchpad(ctx) and llm_input and llm_input[-1].role == "user":
             chat.user_said(llm_input[-1].content or "")
@@ -84,11 +80,7 @@ class TrimtabFunctionAgent(FunctionAgent):
     async def handle_tool_call_results(
         self, ctx: Context, results: list[ToolCallResult], memory: BaseMemory
     ) -> None:
-        """Take the results of a response's calls.
-
-        Args:
-            ctx, results, memory: as for ``FunctionAgent``.
-        """
+        """As `FunctionAgent.handle_tool_call_results`: take what the calls of a response gave."""
         chat = await self._chat(ctx)
         tools = {tool.metadata.get_name(): tool.metadata for tool in await self.get_tools()}
         answers = [Answer(one.tool_id, *_end(one, tools)) for one in results]
@@ -96,11 +88,7 @@ class TrimtabFunctionAgent(FunctionAgent):
         await super().handle_tool_call_results(ctx, results, memory)
 
     async def finalize(self, ctx: Context, output: AgentOutput, memory: BaseMemory) -> AgentOutput:
-        """End a turn.
-
-        Args:
-            ctx, output, memory: as for ``FunctionAgent``.
-        """
+        """As `FunctionAgent.finalize`: end a turn."""
         (await self._chat(ctx)).close("completed")
         return await super().finalize(ctx, output, memory)
 

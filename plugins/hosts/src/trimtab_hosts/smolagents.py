@@ -73,22 +73,14 @@ class TrimtabAgent(ToolCallingAgent):  # type: ignore[misc]
     def run(
         self, task: str, stream: bool = False, reset: bool = True, *more: Any, **named: Any
     ) -> Any:
-        """Let the agent do a task.
-
-        Args:
-            task, stream, reset, more, named: as for ``ToolCallingAgent.run``.
-        """
+        """As `ToolCallingAgent.run`: let the agent do a task."""
         if reset:
             self.conversation = uuid4().hex
         self.chat.user_said(task)
         return super().run(task, stream, reset, *more, **named)
 
     def execute_tool_call(self, tool_name: str, arguments: Any) -> Any:
-        """Run a tool, and record how the call ended.
-
-        Args:
-            tool_name, arguments: as smolagents gives them.
-        """
+        """As `ToolCallingAgent.execute_tool_call`: run a tool, and record how the call ended."""
         chat = self.chat
         open_ = [call for call in chat.open_calls if call.tool == tool_name]
         call = next((call for call in open_ if call.params == arguments), None)

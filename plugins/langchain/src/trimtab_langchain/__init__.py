@@ -108,21 +108,13 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     # The hooks of LangChain. Only what is contained here may fail.
 
     def before_agent(self, state: TrimtabState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002
-        """Note what the user newly said, and name the conversation if no thread does.
-
-        Args:
-            state, runtime: as LangChain gives them.
-        """
+        """As `AgentMiddleware.before_agent`: note what the user newly said, name a conversation."""
         return self._begin(state)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Add guidance to a request, and record it and the response.
-
-        Args:
-            request, handler: as LangChain gives them.
-        """
+        """As `AgentMiddleware.wrap_model_call`: add guidance, record request and response."""
         text = self._ask(request)
         ending = self._ending(request)
         if ending:
@@ -150,11 +142,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Record when a tool runs, and what it raises.
-
-        Args:
-            request, handler: as LangChain gives them.
-        """
+        """As `AgentMiddleware.wrap_tool_call`: record when a tool runs, and what it raises."""
         chat = self._chat(request.state)
         if chat is None:
             return handler(request)
@@ -183,19 +171,11 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: TrimtabState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002
-        """Send the agent back to the model if it may not stop yet.
-
-        Args:
-            state, runtime: as LangChain gives them.
-        """
+        """As `AgentMiddleware.after_model`: send the agent back if it may not stop yet."""
         return self._may_stop(state)
 
     def after_agent(self, state: TrimtabState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002
-        """Close the run: it is opened again if the conversation goes on.
-
-        Args:
-            state, runtime: as LangChain gives them.
-        """
+        """As `AgentMiddleware.after_agent`: close the run, which is opened again if need be."""
         self._end(state)
         return None
 

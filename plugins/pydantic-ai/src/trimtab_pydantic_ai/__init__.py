@@ -74,11 +74,7 @@ class Trimtab(AbstractCapability[Any]):
         self.chat: Chat | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> Trimtab:
-        """Return a copy that follows one run.
-
-        Args:
-            ctx: as Pydantic AI gives it.
-        """
+        """As `AbstractCapability.for_run`: return a copy that follows one run."""
         own = copy(self)
         name = ctx.conversation_id or ctx.run_id or "run"
         host = attrs.evolve(HOST, max_turns=_requests_left(ctx))
@@ -88,11 +84,7 @@ class Trimtab(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Add what is to be said to the end of the request.
-
-        Args:
-            ctx, request_context: as Pydantic AI gives them.
-        """
+        """As `AbstractCapability.before_model_request`: add what is to be said to its end."""
         if self.chat is None:
             return request_context
         messages = request_context.messages
@@ -110,11 +102,7 @@ class Trimtab(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Record a response; one of text alone may be sent back.
-
-        Args:
-            ctx, request_context, response: as Pydantic AI gives them.
-        """
+        """As `AbstractCapability.after_model_request`: record it; text alone may be sent back."""
         if self.chat is not None and self.chat.stop_request is None:
             calls = [
                 ToolCall(call.tool_name, call.args_as_dict(), call.tool_call_id)
@@ -130,11 +118,7 @@ class Trimtab(AbstractCapability[Any]):
     async def after_output_process(
         self, ctx: RunContext[Any], *, output_context: Any, output: Any
     ) -> Any:
-        """Check structured output, which ends a run.
-
-        Args:
-            ctx, output_context, output: as Pydantic AI gives them.
-        """
+        """As `AbstractCapability.after_output_process`: check output that ends a run."""
         if not isinstance(output, str | DeferredToolRequests):
             await self._may_stop(ctx, output)
         return output
@@ -142,10 +126,8 @@ class Trimtab(AbstractCapability[Any]):
     async def after_run(
         self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
     ) -> AgentRunResult[Any]:
-        """End the record, unless calls wait for an approval or for another process.
-
-        Args:
-            ctx, result: as Pydantic AI gives them.
+        """As `AbstractCapability.after_run`: end the record, unless calls wait for an approval or
+        for another process.
         """
         if self.chat is not None and not isinstance(result.output, DeferredToolRequests):
             self.chat.close()
@@ -154,11 +136,7 @@ class Trimtab(AbstractCapability[Any]):
     async def on_run_error(
         self, ctx: RunContext[Any], *, error: BaseException
     ) -> AgentRunResult[Any]:
-        """End the record of a run that failed.
-
-        Args:
-            ctx, error: as Pydantic AI gives them.
-        """
+        """As `AbstractCapability.on_run_error`: end the record of a run that failed."""
         if self.chat is not None:
             self.chat.close(type(error).__name__)
         raise error

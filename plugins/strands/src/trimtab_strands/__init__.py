@@ -60,11 +60,7 @@ class TrimtabPlugin(Plugin):
         self._denied: set[str] = set()
 
     def init_agent(self, agent: Any) -> None:
-        """Follow an agent: Strands calls it for each that has this plugin.
-
-        Args:
-            agent: the agent.
-        """
+        """As `Plugin.init_agent`: follow an agent that has this plugin."""
         agent.add_middleware(InvokeModelStage, self._model)
         agent.add_hook(self._tool_ended, AfterToolCallEvent)
         agent.add_hook(self._invocation_ended, AfterInvocationEvent)
