@@ -354,10 +354,7 @@ def hold(file: int, path: Path) -> None:
 
 def _repair(file: int) -> tuple[int, int, int, int]:
     """Return next seq, epoch, size and removed bytes, after the last line is put right."""
-    size = os.fstat(file).st_size
-    start = _line_start(file, size)
-    tail = read_at(file, size - start, start)
-    removed = 0
+    size, tail, removed = os.fstat(file).st_size, _tail(file), 0
     if tail and _intact(tail):
         os.write(file, b"\n")
         size += 1
@@ -365,10 +362,18 @@ def _repair(file: int) -> tuple[int, int, int, int]:
         os.ftruncate(file, size - 1)
         os.write(file, b"\n")
     elif tail:
-        os.ftruncate(file, start)
-        size, removed = start, len(tail)
+        removed = len(tail)
+        size -= removed
+        os.ftruncate(file, size)
     seq, epoch = _last(file, size)
     return seq, epoch, size, removed
+
+
+def _tail(file: int) -> bytes:
+    """Return what stands behind the last line break."""
+    size = os.fstat(file).st_size
+    start = _line_start(file, size)
+    return read_at(file, size - start, start)
 
 
 def _intact(line: bytes) -> bool:
@@ -415,8 +420,5 @@ def last_epoch(path: Path) -> int:
 def torn_bytes(path: Path) -> int:
     """Return the length of a last line that was cut short; 0 where the file ends with an event."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = _line_start(file.fileno(), size)
-        tail = read_at(file.fileno(), size - start, start)
-    whole = not tail or _intact(tail) or _intact(tail[:-1])
-    return 0 if whole else len(tail)
+        tail = _tail(file.fileno())
+    return 0 if not tail or _intact(tail) or _intact(tail[:-1]) else len(tail)
