@@ -166,40 +166,24 @@ def _contents(parts: list[dict[str, Any]], kind: str) -> str:
 def _listen(assembler: Assembler, parts: list[dict[str, Any]]) -> None:
     for part in parts:
         kind, call_id = named(part.get("part_kind")), named(part.get("tool_call_id"))
-        if kind in _PYDANTIC_AI_RESULTS:
+        is_retry = kind == "retry-prompt" and assembler.waits(call_id)
+        if kind in _PYDANTIC_AI_RESULTS or is_retry:
             assembler.answer(call_id, _pydantic_ai_result(part))
-        elif kind == "retry-prompt" and assembler.waits(call_id):
-            assembler.answer(call_id, _retry(part))
         elif kind in {"user-prompt", "retry-prompt"}:
-            text = _prompt(part.get("content"))
-            at = as_time(part.get("timestamp"))
+            content, at = part.get("content"), as_time(part.get("timestamp"))
+            pieces = (each if isinstance(each, str) else said([each]) for each in as_list(content))
+            text = named(content) or joined(pieces)
             assembler.user(text, at, notification=kind == "retry-prompt")
 
 
-def _prompt(content: Any) -> str:
-    if isinstance(content, list):
-        return joined(each if isinstance(each, str) else said([each]) for each in content)
-    return named(content)
-
-
 def _pydantic_ai_result(part: dict[str, Any]) -> CallResult:
-    outcome = _OUTCOMES.get(named(part.get("outcome")), Outcome.OK)
-    if named(as_dict(part.get("retry")).get("cause")) in _INVALID:
-        outcome = Outcome.INVALID
-    return CallResult(
-        result=part.get("content"), outcome=outcome, at=as_time(part.get("timestamp"))
-    )
-
-
-def _retry(part: dict[str, Any]) -> CallResult:
     """Until version 1 a call that failed was answered by a prompt to try again."""
-    content = part.get("content")
-    is_validation = isinstance(content, list)
-    return CallResult(
-        result=content,
-        outcome=Outcome.INVALID if is_validation else Outcome.ERROR,
-        at=as_time(part.get("timestamp")),
-    )
+    content, outcome = part.get("content"), _OUTCOMES.get(named(part.get("outcome")), Outcome.OK)
+    if part.get("part_kind") == "retry-prompt":
+        outcome = Outcome.INVALID if isinstance(content, list) else Outcome.ERROR
+    elif named(as_dict(part.get("retry")).get("cause")) in _INVALID:
+        outcome = Outcome.INVALID
+    return CallResult(result=content, outcome=outcome, at=as_time(part.get("timestamp")))
 
 
 _AGENT = {"gpt", "assistant", "model", "chatgpt", "bot"}

@@ -75,7 +75,9 @@ class Chat:
         if role == "assistant":
             self._respond(assembler, message)
         elif role in {"tool", "function"}:
-            self._answer(assembler, message)
+            call_id = named(message.get("tool_call_id"))
+            call_id = call_id or assembler.oldest(named(message.get("name")))
+            assembler.answer(call_id, self.answer(message))
         elif role == "user":
             text = said(message.get("content"))
             assembler.user(text, as_time(message.get("timestamp")))
@@ -94,10 +96,6 @@ class Chat:
         )
         for tool, params, call_id in self.calls(message):
             assembler.call(tool, params, call_id)
-
-    def _answer(self, assembler: Assembler, message: Message) -> None:
-        call_id = named(message.get("tool_call_id")) or assembler.oldest(named(message.get("name")))
-        assembler.answer(call_id, self.answer(message))
 
 
 def usage(told: dict[str, Any]) -> Usage | None:
@@ -185,8 +183,11 @@ _RESULTS = ("output", "results", "outputs", "result", "tools")
 
 def responses_unflagged(item: Payload, at: Any) -> CallResult:
     """An output without any word on how the call ended."""
-    result = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    return flagged(flattened(result), at=at)
+    return flagged(flattened(_first(item, _RESULTS)), at=at)
+
+
+def _first(item: Payload, keys: Iterable[str]) -> Any:
+    return next((item[key] for key in keys if item.get(key) is not None), None)
 
 
 @attrs.define
@@ -252,7 +253,7 @@ class Responses:
 
 def _hosted(item: Payload) -> CallResult:
     """The answer of a tool that the API itself runs: the call's own item holds it."""
-    result = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
+    result = _first(item, _RESULTS)
     if item.get("error") is not None or item.get("status") == "failed":
         return CallResult(result=item.get("error", result), outcome=Outcome.ERROR)
     return flagged(flattened(result), False if item.get("status") == "completed" else None)
