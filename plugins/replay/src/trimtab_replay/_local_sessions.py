@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -40,11 +41,6 @@ class LocalSession:
     agent: str
     found: Found
     modified: float
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a journal of trimtab's own, which tells what was said."""
-        return self.agent == "trimtab"
 
 
 def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
@@ -108,30 +104,26 @@ def local_sessions(
     """Return the sessions on this machine, the newest first; of two records of one, the journal."""
     chosen = places(home or Path.home(), os.environ if env is None else env)
     found = {session.found.file: session for place in chosen for session in _sessions_in(place)}
-    recorded = {path.stem.removeprefix("claude-code-") for path, one in found.items() if one.is_own}
-    kept = [one for path, one in found.items() if one.is_own or path.stem not in recorded]
+    own = {path for path, one in found.items() if one.agent == "trimtab"}
+    recorded = {path.stem.removeprefix("claude-code-") for path in own}
+    kept = [one for path, one in found.items() if path in own or path.stem not in recorded]
     return sorted(kept, key=lambda session: session.modified, reverse=True)
 
 
 def _sessions_in(place: Place) -> Iterator[LocalSession]:
     number = 0
     for file in _files(place):
-        try:
+        with suppress(OSError):
             status = file.stat()
-        except OSError:
-            continue
-        if not status.st_size:
-            continue
-        number += 1
-        if number > MAX_FILES:
-            return
-        found = Found(file, str(file), named=False)
-        yield LocalSession(place.agent, found, status.st_mtime)
+            number += status.st_size > 0
+            if number > MAX_FILES:
+                return
+            if status.st_size:
+                found = Found(file, str(file), named=False)
+                yield LocalSession(place.agent, found, status.st_mtime)
 
 
 def _files(place: Place) -> Iterator[Path]:
-    try:
+    with suppress(OSError):
         for pattern in place.patterns:
             yield from place.folder.glob(pattern)
-    except OSError:
-        return

@@ -282,9 +282,8 @@ class Spans:
             "gen_ai.evaluation.score.label": payload.get("status"),
         }
         if self._content:
-            attributes["gen_ai.evaluation.explanation"] = text_of(
-                payload.get("feedback") or payload.get("reason")
-            )
+            why = payload.get("feedback") or payload.get("reason")
+            attributes["gen_ai.evaluation.explanation"] = text_of(why)
         self._event(event, "gen_ai.evaluation.result", attributes)
 
     def _planned(self, event: TraceEvent) -> None:
