@@ -102,14 +102,12 @@ from trimtab._types.errors import (
     TrimtabDeprecationWarning as TrimtabDeprecationWarning,
     TrimtabError as TrimtabError,
 )
-from trimtab._types.heartbeat import (
-    Heartbeat as Heartbeat,
-)
 from trimtab._types.limits import (
     SYSTEM_CLOCK as SYSTEM_CLOCK,
     Budget as Budget,
     Clock as Clock,
     Deadline as Deadline,
+    Heartbeat as Heartbeat,
     SystemClock as SystemClock,
     Usage as Usage,
 )

@@ -101,14 +101,11 @@ def _statuses(
         return None
     found = [_look(config, configuration, env) for config in configs]
     names = [one.entry.name for one in found if one.entry]
-    return tuple(_unless_twin(one, names) for one in found)
-
-
-def _unless_twin(one: ProviderStatus, names: Sequence[str]) -> ProviderStatus:
-    if one.entry is None or names.count(one.entry.name) == 1:
-        return one
-    reason = f"two providers of this prompt are called {one.entry.name!r}: leave one out"
-    return attrs.evolve(one, entry=None, status="missing", reason=reason)
+    for index, one in enumerate(found):
+        if one.entry and names.count(one.entry.name) > 1:
+            why = f"two providers of this prompt are called {one.entry.name!r}: leave one out"
+            found[index] = attrs.evolve(one, entry=None, status="missing", reason=why)
+    return tuple(found)
 
 
 def _look(config: ProviderConfig, configuration: Configuration, env: Environment) -> ProviderStatus:

@@ -16,8 +16,7 @@ from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record
-    from trimtab._types.heartbeat import Heartbeat
-    from trimtab._types.limits import Deadline
+    from trimtab._types.limits import Deadline, Heartbeat
     from trimtab._types.resources import Resources
 
 

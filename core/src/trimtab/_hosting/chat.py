@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._prompt import Prompt
-    from trimtab._types.heartbeat import Heartbeat
-    from trimtab._types.limits import Budget, Usage
+    from trimtab._types.limits import Budget, Heartbeat, Usage
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from trimtab._types.text import as_text, quote, replace_surrogates, shorten
 
 if TYPE_CHECKING:
     from trimtab._run.run import Run
-    from trimtab._types.heartbeat import Heartbeat
+    from trimtab._types.limits import Heartbeat
 
 T = TypeVar("T")
 _SLICE = 1.0
@@ -260,7 +260,9 @@ class ToolExecutor:
         call = named(call)
         tool = self._tools.get(call.tool)
         if tool is None:
-            return self._invalid(call, self._unknown(call))
+            names, hint = ", ".join(self._tools) or "none", did_you_mean(call.tool, self._tools)
+            what = f"There is no tool {quote(call.tool)}.{hint} Tools: {names}."
+            return self._invalid(call, what)
         if not isinstance(call.params, Mapping):
             return self._invalid(call, _no_object(tool, call.params))
         if self._seconds_left() == 0:
@@ -277,11 +279,6 @@ class ToolExecutor:
         with self._guard:
             self._running.add(bound)
         return bound
-
-    def _unknown(self, call: ToolCall) -> str:
-        names = ", ".join(self._tools) or "none"
-        hint = did_you_mean(call.tool, self._tools)
-        return f"There is no tool {quote(call.tool)}.{hint} Tools: {names}."
 
     def _context(self, guidance: str) -> ToolContext:
         return ToolContext(
