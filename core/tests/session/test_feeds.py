@@ -236,7 +236,7 @@ def test_saved_projections_get_their_state_when_they_are_attached():
     feeds = Feeds()
     feeds.attach("listener", Listener())
     feeds.apply(call())
-    feeds.save("listener")
+    feeds.feeds["listener"].save()
     other = restored(feeds)
 
     assert other.saved() == feeds.saved()
@@ -256,7 +256,7 @@ def test_a_projection_and_the_one_that_it_needs_are_restored_together(kit, saved
     feeds = run.state.feeds
     for name in feeds.feeds:
         if saved == ("both",) or name in saved:
-            feeds.save(name)
+            feeds.feeds[name].save()
     other = Feeds(history=lambda: run.session.events_of(run.run_id))
     other.restore(attrs.evolve(feeds.saved(), open=()))
     other.attach("reader", Reader())
@@ -271,7 +271,7 @@ def test_a_state_is_not_taken_back_when_something_has_happened_since(kit):
     run = kit.run()
     run.trajectory.attach("listener", Listener())
     happen(kit, run, call())
-    run.state.feeds.save("listener")
+    run.state.feeds.feeds["listener"].save()
     run.state.feeds.use_profiles(())
     happen(kit, run, call(result="more"))
     late = run.trajectory.attach("listener", Listener())

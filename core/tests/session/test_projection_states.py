@@ -118,4 +118,4 @@ def test_an_annotation_that_is_there_for_type_checkers_only_is_named(kit: Any) -
     run = kit.run()
     run.trajectory.attach("unread", Unread())
     with pytest.raises(TypeError, match=r"Unread\.state can't be read: name 'Fraction'.*import"):
-        run.state.feeds.save("unread")
+        run.state.feeds.feeds["unread"].save()

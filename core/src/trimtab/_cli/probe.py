@@ -180,12 +180,8 @@ def _options(group: str, full_name: str) -> Iterator[dict[str, Any]]:
     from trimtab._plugins.options import options_of
 
     found: list[dict[str, Any]] = []
-
-    def read() -> None:
-        factory = load(_entry(group, full_name))
-        found.extend(attrs.asdict(option) for option in options_of(factory))
-
-    wrong = _wrong(full_name, read)
+    entry = partial(_entry, group, full_name)
+    wrong = _wrong(full_name, lambda: found.extend(map(attrs.asdict, options_of(load(entry())))))
     yield {"options": found, "wrong": wrong or ""}
 
 

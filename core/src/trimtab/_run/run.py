@@ -93,8 +93,8 @@ class Run(OpenRun):
         """Keep in the state what no event recorded: the time until now, and the projections."""
         if not self.state.closed:
             self.state.active_seconds = self.active_seconds
-        for name in tuple(self.state.feeds.feeds):
-            self._call_projection(name, self.state.feeds.save)
+        for name, feed in tuple(self.state.feeds.feeds.items()):
+            self._call_projection(name, feed.save)
 
     def _begin(
         self, point: DecisionPoint, delivery: Delivery | None = None, timeout: float | None = None

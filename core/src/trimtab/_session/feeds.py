@@ -137,7 +137,7 @@ class Feed:
                 self.rests = False
         return None
 
-    def save(self) -> None:
+    def save(self, _: object = None) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""
         self.catch_up()
         from trimtab._session.codec import encode_state
@@ -242,12 +242,6 @@ class Feeds:
         self.quiet_feeds = {**self.quiet_feeds, name: feed}
         self._feed_all()
         return feed
-
-    def save(self, name: str) -> None:
-        """Bring a projection up to date and keep its state for the next `state()`."""
-        feed = self.feeds.get(name)
-        if feed is not None:
-            feed.save()
 
     @property
     def behind(self) -> tuple[str, ...]:

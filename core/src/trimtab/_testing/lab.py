@@ -16,7 +16,7 @@ from trimtab._plugins.resolution import select
 from trimtab._policy import CONFIGS, ProviderConfig
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._prompt import Prompt
-from trimtab._testing.player import Player
+from trimtab._testing.player import PROVIDER_LISTS, Player
 
 ALWAYS = ClassificationResult(relevant=True)
 
@@ -138,15 +138,10 @@ class Lab:
         completion: Mapping[str, Factory] | None = None,
         recorders: Mapping[str, Factory] | None = None,
     ) -> None:
-        tables = {
-            ProviderKind.GUIDANCE: guidance,
-            ProviderKind.FEEDBACK: feedback,
-            ProviderKind.COMPLETION: completion,
-            ProviderKind.RECORDER: recorders,
-        }
+        tables = (guidance, feedback, completion, recorders)
         self._factories = {
             (kind.value, normalise_name(name)): factory
-            for kind, table in tables.items()
+            for kind, table in zip(ProviderKind, tables, strict=True)
             for name, factory in (table or {}).items()
         }
         self._registry = Registry(
@@ -176,16 +171,10 @@ class Lab:
             ProviderError: a name is unknown or an option is refused.
         """
         given = {"ns": "lab", "key": "main", **template}
-        return Prompt(
-            given.pop("ns"),
-            given.pop("key"),
-            config=None,
-            guidance_providers=self._resolved(ProviderKind.GUIDANCE, guidance),
-            feedback_providers=self._resolved(ProviderKind.FEEDBACK, feedback),
-            completion_checkers=self._resolved(ProviderKind.COMPLETION, completion),
-            recorders=self._resolved(ProviderKind.RECORDER, recorders),
-            **given,
-        )
+        declared = (guidance, feedback, completion, recorders)
+        for name, kind, items in zip(PROVIDER_LISTS, ProviderKind, declared, strict=True):
+            given[name] = self._resolved(kind, items)
+        return Prompt(given.pop("ns"), given.pop("key"), config=None, **given)
 
     def player(self, **prompt: Any) -> Player:
         """Return a player of a prompt with these providers.

@@ -18,6 +18,9 @@ from trimtab._types.limits import Budget, Deadline, ManualClock
 from trimtab._types.resources import NO_RESOURCES, Resources, ToolProfile
 from trimtab._types.text import as_text
 
+PROVIDER_LISTS = ("guidance_providers", "feedback_providers", "completion_checkers", "recorders")
+"""What prompts call their lists of providers, in the order of the kinds."""
+
 
 class ProviderFailed(AssertionError):
     """A provider failed while a `Player` played; the cause is the provider's own error."""
@@ -82,12 +85,8 @@ class Player:
         self._raised = 0 if faults == "raise" else None
         self._items = 0
         self._prompt = prompt
-        self._providers: dict[str, tuple[Any, ...]] = {
-            "guidance_providers": tuple(guidance),
-            "feedback_providers": tuple(feedback),
-            "completion_checkers": tuple(completion),
-            "recorders": tuple(recorders),
-        }
+        given = map(tuple[Any, ...], (guidance, feedback, completion, recorders))
+        self._providers = dict(zip(PROVIDER_LISTS, given, strict=True))
         self._profiles = tuple(profiles)
         self._resources = resources
         self._points = frozenset(DecisionPoint(point) for point in points)

@@ -113,13 +113,9 @@ def _write_set(value: AbstractSet[Any]) -> list[Any]:
     return sorted(map(to_json, value), key=lambda item: (type(item).__name__, str(item)))
 
 
-def _write_table(value: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {to_json(key): to_json(item) for key, item in value.items()}
-
-
 _WRITTEN: tuple[tuple[tuple[type[Any], ...], Callable[[Any], Any]], ...] = (
     ((list, tuple, deque), _write_list),
-    ((Mapping,), _write_table),
+    ((Mapping,), lambda value: {to_json(key): to_json(item) for key, item in value.items()}),
     ((AbstractSet,), _write_set),
     ((date, time), lambda value: value.isoformat()),
     ((PurePath, UUID, Decimal), str),

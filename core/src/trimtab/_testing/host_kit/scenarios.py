@@ -29,6 +29,7 @@ from trimtab._run.completion import AgentStopped
 from trimtab._testing.host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
 from trimtab._testing.host_kit.service import Ask, Json, Says, Script, messages_of, texts_in
 from trimtab._testing.lab import Checker, Commentator, Speaker
+from trimtab._testing.player import PROVIDER_LISTS
 from trimtab._types.errors import ProviderError
 
 MARK = "Mind the gap."
@@ -36,7 +37,6 @@ _LATER = 0.05
 """Seconds: far more than a thread takes to hand a result over."""
 
 Play = Callable[..., Awaitable[None]]
-_PROVIDERS = ("guidance_providers", "feedback_providers", "completion_checkers")
 
 
 def scenario(summary: str, *needs: str, name: str = "", **task: Any) -> Callable[[Play], Play]:
@@ -51,7 +51,7 @@ def scenario(summary: str, *needs: str, name: str = "", **task: Any) -> Callable
 
 async def played(kit: HostKit, script: Script, **given: Any) -> Stage:
     """Let an agent do a task to its end; what is given is for the prompt, or for the task."""
-    providers = {name: given.pop(name) for name in _PROVIDERS if name in given}
+    providers = {name: given.pop(name) for name in PROVIDER_LISTS if name in given}
     stage = await Stage(kit, script, providers, given).run()
     ended(stage)
     return stage
