@@ -87,12 +87,6 @@ class Parser(argparse.ArgumentParser):
         super().error(sanitize(message, 1_000) + "." + did_you_mean(wrong["word"], known))
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        say(f"trimtab {__version__}")
-        parser.exit()
-
-
 def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
     """Parse a command line, importing what its command needs and no more.
 
@@ -125,7 +119,8 @@ def parser_for(
     command = _command_of(arguments)
     description = "Keeps LLM agents on course with small nudges from plugins."
     parser: argparse.ArgumentParser = Parser(prog="trimtab", description=description)
-    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="print the version")
+    version, what = f"trimtab {__version__}", "print the version"
+    parser.add_argument("-V", "--version", action="version", version=version, help=what)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name, (summary, place) in OWN_COMMANDS.items():
         own = commands.add_parser(name, help=summary, description=summary)

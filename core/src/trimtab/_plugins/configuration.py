@@ -253,9 +253,6 @@ class Place:
     def into(self, *keys: str) -> Place:
         return attrs.evolve(self, table=self.table + keys)
 
-    def at(self, detail: str) -> Place:
-        return attrs.evolve(self, detail=detail)
-
     def error(self, what: str) -> ConfigurationError:
         table = ".".join(k if _BARE.fullmatch(k) else f'"{k}"' for k in self.table)
         parts = (self.file, f"[{table}]" if table else "", self.detail)
@@ -267,8 +264,7 @@ def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
     prompts = data.get("prompts", {})
     return Configuration(
         prompts={
-            name: _prompt(_a_table(table, place.into("prompts", name)), place.into("prompts", name))
-            for name, table in prompts.items()
+            name: _prompt(table, place.into("prompts", name)) for name, table in prompts.items()
         },
         hosts={
             name: _a_table(table, place.into("hosts", name))
@@ -322,7 +318,8 @@ def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
     return found
 
 
-def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
+def _prompt(value: Any, place: Place) -> PromptSettings:
+    table = _a_table(value, place)
     _refuse_unquoted_names(table, place)
     _check(table, keys_of(PromptSettings), place)
     limit, delivery = table.get("guidance_limit"), table.get("feedback_delivery")
@@ -359,7 +356,7 @@ def _providers(items: list[Any], kind: str, place: Place) -> tuple[ProviderConfi
     keys = {**COMMON_KEYS, **keys_of(IN_FILES[kind])}
     make = _feedback if kind == ProviderKind.FEEDBACK else CONFIGS[ProviderKind(kind)]
     return tuple(
-        _provider(item, make, keys, place.at(f"{kind}[{index}]"))
+        _provider(item, make, keys, attrs.evolve(place, detail=f"{kind}[{index}]"))
         for index, item in enumerate(items)
     )
 

@@ -23,7 +23,7 @@ from trimtab._types.json_types import (
     Scalar,
     Schema,
     Table,
-    unexpected,
+    refuse,
 )
 from trimtab._types.options import is_number
 from trimtab._types.text import as_text, shorten
@@ -211,8 +211,7 @@ class _Native:
             return value
         if self.written is not None:
             return self.written.read(value, path, found)
-        found.append(unexpected(self, value, path))
-        return None
+        return refuse(self, value, path, found)
 
 
 class _OptionResolver(Resolver):

@@ -79,8 +79,7 @@ class Scalar:
                 return self.make(value)
             except (ValueError, OverflowError):
                 pass
-        found.append(unexpected(self, value, path))
-        return None
+        return refuse(self, value, path, found)
 
 
 @attrs.frozen
@@ -99,8 +98,7 @@ class Choice:
             alike = value == member and isinstance(value, bool) is isinstance(member, bool)
             if alike or value is made:
                 return made
-        found.append(unexpected(self, value, path))
-        return None
+        return refuse(self, value, path, found)
 
 
 @attrs.frozen
@@ -117,8 +115,7 @@ class Array:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         if not self.fits(value):
-            found.append(unexpected(self, value, path))
-            return None
+            return refuse(self, value, path, found)
         before, made = len(found), []
         for index, item in enumerate(value):
             place = f"{path}[{index}]"
@@ -144,7 +141,7 @@ class FixedArray:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         if not isinstance(value, list | tuple):
-            found.append(unexpected(self, value, path))
+            refuse(self, value, path, found)
         elif len(value) != len(self.items):
             found.append(f"expected {len(self.items)} items at {path}, not {len(value)}")
         else:
@@ -173,8 +170,7 @@ class Table:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         if not self.fits(value):
-            found.append(unexpected(self, value, path))
-            return None
+            return refuse(self, value, path, found)
         before, made = len(found), {}
         for name, item in value.items():
             place = f"{path}[{_shown(name)}]"
@@ -234,8 +230,7 @@ class Record:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         if not is_object(value):
-            found.append(unexpected(self, value, path))
-            return None
+            return refuse(self, value, path, found)
         before = len(found)
         for field in self.fields:
             if field.required and field.name not in value:
@@ -309,7 +304,7 @@ class Either:
         if len(meant) == 1 or len(near) == 1:
             return (meant or near)[0][1]
         if not near:
-            return [unexpected(self, value, path)]
+            return [_unexpected(self, value, path)]
         each = [f"as {_name(arm)}: {problems[0]}" for arm, problems in near[:_SHOWN_ARMS]]
         return [f"{path} fits none of its types ({'; '.join(each)})"]
 
@@ -424,8 +419,12 @@ def _name(arm: JsonType) -> str:
     return arm.name if isinstance(arm, Record | Pydantic) else arm.words
 
 
-def unexpected(kind: JsonType, value: Any, path: str) -> str:
-    """Return the message about a value that is not of the type."""
+def refuse(kind: JsonType, value: Any, path: str, found: Problems) -> None:
+    """Add to `found` that a value is not of the type."""
+    found.append(_unexpected(kind, value, path))
+
+
+def _unexpected(kind: JsonType, value: Any, path: str) -> str:
     return f"expected {kind.words} at {path}, not {_shown(value)}"
 
 
