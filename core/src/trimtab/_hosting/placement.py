@@ -102,22 +102,16 @@ class Placement:
     def behind_result(self, delivery: Delivery | None) -> str:
         way = delivery or self.way(RESULT)
         text = self.ask(RESULT, way)
-        feedback = self._feedback(delivery)
+        feedback, placed = "", self._run.host.feedback_delivery
+        if Delivery.NONE not in (placed, delivery):
+            feedback = self._run.feedback(timeout=self._timeout) or ""
+        if placed is not Delivery.PERSISTED:
+            self.carry(feedback)
+            feedback = ""
         with self._lock:
             behind, self._behind = self._behind, []
         behind += [text] if text and way is not Delivery.EPHEMERAL else []
         return "\n\n".join(filter(None, (*behind, feedback)))
-
-    def _feedback(self, delivery: Delivery | None) -> str:
-        """Return the feedback that stands behind a result; or keep it for the next request."""
-        way = self._run.host.feedback_delivery
-        if Delivery.NONE in (way, delivery):
-            return ""
-        text = self._run.feedback(timeout=self._timeout) or ""
-        if way is Delivery.PERSISTED:
-            return text
-        self.carry(text)
-        return ""
 
 
 def _check(run: Run) -> None:

@@ -96,10 +96,6 @@ class EpisodeBook:
         self.open[key] = episode
         return episode
 
-    def close(self, key: str) -> None:
-        """End an episode: its provider saw progress."""
-        self.open.pop(key, None)
-
     def sweep(self, turn: int) -> None:
         """End the episodes whose problem has not been seen for some turns."""
         if self.open:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trimtab._contract import FeedbackContext, TaskCompletionContext
 from trimtab._events.guidance import (
@@ -96,17 +96,12 @@ def _record(
     stop: CompletionAsked,
     entries: Iterable[CheckEntry],
     status: CompletionStatus,
-    *,
-    feedback: str | None = None,
-    reason: str | None = None,
-    progress: str | None = None,
+    **said: Any,
 ) -> CompletionChecked:
     return run.dispatch(
         CompletionChecked,
         status=status,
-        feedback=feedback,
-        reason=reason,
-        progress=progress,
+        **said,
         sources=tuple(entry.source for entry in entries),
         attempt=run.state.gate.attempts,
         final=stop.final,

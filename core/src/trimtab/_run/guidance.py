@@ -90,7 +90,7 @@ def _candidate(
     episode = "" if entry.paces_itself else answer.episode
     if not answer.relevant:
         with run.session.lock:
-            run.state.episodes.close(episode or "")
+            run.state.episodes.open.pop(episode or "", None)  # the provider saw progress
         return None
     held_back = None if episode is None else _held_back(run, entry, episode, point)
     if held_back:
