@@ -50,11 +50,11 @@ _AWAITS = LazyPattern(
     r"|(?:approv|confirm|review|sign)[a-z]{0,8}(?:[\W_]{1,3}[a-z]{1,12}){0,2}[\W_]{1,3}"
     r"(?:need|pending|requir)"
 )
-_CASE = LazyPattern(r"[\w-]*\d[\w-]{3,}|[\w-]{3,}\d[\w-]*")
-"""The number of a case, job or request."""
 _OF_AWAITS = ("wait", "pend", "requir", "need")
 _LONGEST_STATE = 300
 """Characters of an answer that says what it waits for and no more."""
+_SHORT_NUMBER = 3
+"""Characters of a number that may stand in a text by chance; that of a case or a job has more."""
 _OF_LAUNCHED = ("background", "async", "notified")
 """One of these stands in each text in which the expression is found."""
 
@@ -152,8 +152,10 @@ class Waits(CallProjection):
             or (words & _SPAWNS and _only_begun(call))
         ):
             self._tasks[found[1] if found else call.fingerprint] = call.command is None
-        elif in_progress(call.output) and (case := _CASE.search(end.told)) is not None:
-            self._tasks[case[0]] = False
+        elif in_progress(call.output):
+            cases = (one for one in end.told.split() if len(one) > _SHORT_NUMBER)
+            if case := next((one for one in cases if any(map(str.isdigit, one))), ""):
+                self._tasks[case] = False
 
     def _ended(self, call: CallRecord, words: set[str]) -> None:
         for task in [task for task in self._tasks if task in call.params_text]:
