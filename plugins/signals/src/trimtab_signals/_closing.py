@@ -71,6 +71,10 @@ _REQUEST = LazyPattern(
     r"|请|需要[您你]|ください|お願い|주세요|부탁",
     re.IGNORECASE,
 )
+# "Or" makes a choice of a question where no plan is known.
+_OR = LazyPattern(
+    r"\b(?:or|oder|ou|o|или|nebo|eller|vagy|veya)\b|还是|それとも|아니면", re.IGNORECASE
+)
 _DECISION = LazyPattern(
     r"\b(?:answer|approv\w+|choose|confirm\w*|decide|enter|how you"
     r"|let me know (?:how|once|what you see|when)|log ?in|once (?:I have|you)|pick|provide|reply"
@@ -193,6 +197,7 @@ def _brings_something(before: Sequence[str], sentence: str, run: _Run) -> bool:
     values = topics_in(" ".join(before[-1:])) & run.found - run.subjects
     return (
         sum(size >= _CLAUSE_WORDS for size in clauses) > 1
+        or _OR.search(sentence) is not None
         or sum(any(map(str.isdigit, value)) for value in values) > 1
         or not told.isdisjoint(topics_in(sentence) - run.subjects)
     )
