@@ -34,16 +34,9 @@ def said(answer, given=CALL, *, failed=True, helper=""):
         ('{"error": "bad zone", "sallitut": ["N1", "S1"]}', "with zone='N1' or 'S1'"),
         ("Virheellinen zone 'north': käytä 'N1' tai 'S1'", "with zone='N1' or 'S1'"),
         ("north tuntematon (N1, S1, W1)", "with zone='N1', 'S1' or 'W1'"),
-        # a date as the answer writes one
-        ("Ogiltigt datum 12.06.2025, t.ex. 2025-01-31", "with day='2025-06-12'"),
-        ('{"day": "2025/01/31?"}', "with day='2025/06/12'"),
-        # what looks like an example
-        ("number: np. SN-1234", "with number='SN-5520'"),
         # a field that the call lacks
         ('{"error": "required", "field": "currency"}', "Add currency"),
         ('{"missing": ["currency"]}', "Add currency"),
-        ('{"errors": {"currency": ["puuttuu"]}}', "Add currency"),
-        ('{errors={currency=["puuttuu"]}}', "Add currency"),
     ],
 )
 def test_the_argument_that_is_wanted_follows_from_the_form_of_a_refusal(answer, call):
@@ -70,7 +63,6 @@ def test_what_only_looks_like_a_bound_or_a_choice_names_no_argument(answer):
     ("given", "answer", "call"),
     [
         ("book(code='Damrak 14, 1012 LG Amsterdam')", "zoals 3511 AB.", "with code='1012 LG'"),
-        ("book(code='48')", "code: WQ-0031 のように", "with code='WQ-0048'"),
         ("book(von='9',start='7',end='3')", "start > end", "with start='3', end='7'"),
     ],
 )
@@ -85,7 +77,6 @@ def test_a_part_of_what_was_given_is_named(given, answer, call):
         ('{"prêt_dans_s": 90}', "for 90 seconds"),
         ('{"virhe": 1, "odota_min": 3}', "for 180 seconds (3 minutes)"),
         ("[11:20:04] tabel vergrendeld (einde: 11:45)", "for 1496 seconds (25 minutes)"),
-        ('{"status": 423, "do": "2026-02-03T11:45:00Z"}', "call pause, then"),
     ],
 )
 def test_the_time_to_wait_follows_from_fields_and_times_of_day(answer, words):
@@ -149,7 +140,6 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         ("book(qty=30,article='A')", '{"path":"qty","multiple_of":12}', "with qty=12"),
         ("book(a='x')", "Zasób zablokowany do 14:05", "says to come back"),
         ("book(a='x')", "prêt dans 3 minutes", "wait 180 seconds"),
-        ("book(name='Anna Maier')", "1041 Anna Maier, 2077 Anna Maier", "decision of your user"),
         ("book(hut='Ida')", "Ida: kaksi avainta, B-7 ja B-12", "decision of your user"),
         ("book(hut='Ida')", "Ida: avain B-7 on C-12", ""),
         ("book(a='2026-06-01',b='2026-09-30')", "max. 14 dagen", "with b='2026-06-14'"),
@@ -185,10 +175,7 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         ("book(beds=7,lamp='left')", "ERR 5 lamp 1..512, got 'left'", ""),
         ("book(rows=7000)", 'HTTP/1.1 400\n\n{"loc":["q","rows"],"msg":"max 500"}', "rows=500"),
         ("book(litres=2)", "Mindestmenge 5 Liter", "with litres=5"),
-        ("book(at='L1',target='95 °C')", "must be a number without a unit", "target='95'"),
-        ("book(way='10km')", "way: aucun nombre", "with way='10'"),
         ("book(way='10km')", "way: closed", ""),
-        ("book(zone='hall',from='cd')", "from must be radio, stream or aux", "from='radio'"),
         ("book(tongue='portuguese',n='1')", '{"valid":["pt-PT","pt-BR"]}', "tongue='pt-PT'"),
         ("book(a='x')", "กรุณาระบุ end_date", "Add end_date"),
         ("book(a='x')", "Missing weight.", "Add weight"),
@@ -203,9 +190,6 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         ("book(city='Tromso')", "Ingen treff på «Tromso».", ""),
         ("book(show='S')", "Lipsește parametrul «seat» (valori: A, B, C).", "Add seat"),
         # what may be given instead: elements, lines, bars, braces, the one argument in words
-        ("book(rank='top')", '<e field="rank"><o>low</o><o>high</o></e>', "rank='low' or 'high'"),
-        ("book(meal='vegan')", "Ej: vegan\nFinns:\n- VGML\n- AVML", "meal='VGML' or 'AVML'"),
-        ("book(zone='eu',n='4')", "Bad zone. North-1 | South-2 | West-1", "with zone='North-1'"),
         ("book(rank='top')", "rank ∈ {R1, R2, R3}", "with rank='R1', 'R2' or 'R3'"),
         ("book(note='4',in='Suomi')", "対応言語: de, en, fr", "with in='de', 'en' or 'fr'"),
         # the same in other marks
@@ -228,7 +212,6 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         # a decision
         ("book(to='Anna')", '["Anna Bauer (sales)","Anna Costa (law)"]', "decision of your user"),
         ("book(a='x')", "Toestemming ontbreekt", "decision of your user"),
-        ("book(a='x')", "Storlek? S / M / L", "decision of your user"),
     ],
 )
 def test_short_refusals_in_more_forms(given, answer, text):

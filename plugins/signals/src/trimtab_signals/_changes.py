@@ -34,10 +34,6 @@ _MISSING = LazyPattern(
     r"|\b(?P<d>[a-z]+_[\w-]{1,30}|(?<=field )[a-z]{2,30}|(?<=parameter )[a-z]{2,30}"
     r"|(?<=argument )[a-z]{2,30}) (?:is |are )?(?:missing|required)\b"
 )
-_ENDS_IN_NAME = LazyPattern(
-    r"[:\uff1a]\s?[\"'`„“«「](?P<a>[A-Za-z_][\w-]{1,30})[\"'`”“»」]"
-    r"(?P<b>\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.。]?\Z"
-)
 _DATE = LazyPattern(  # letters for a year, a month and a day, in whatever alphabet
     r"(?<!\w)(?:(?P<y>([^\W\d_])\2{3})(?P<s>[-/.])([^\W\d_])\4(?P=s)([^\W\d_])\5"
     r"|([^\W\d_])\6(?P<t>[-/.])([^\W\d_])\8(?P=t)([^\W\d_])\9{3})(?!\w)"
@@ -162,7 +158,7 @@ def _size(value: str) -> tuple[int, ...] | None:
 
 def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
     """Return the field that a call lacks, or has without a value."""
-    found = _MISSING.search(line) or _ENDS_IN_NAME.search(line)
+    found = _MISSING.search(line)
     if found is None:
         return None
     groups = found.groupdict()

@@ -16,7 +16,6 @@ from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
     Change,
     arguments_in,
-    as_date,
     choice_of,
     formed,
     instead,
@@ -51,12 +50,6 @@ _PLAIN_NUMBER = LazyPattern(
 )
 _FAR_OFF = 1_000
 """A bound is within so many times of what was given; an id or a sum is not."""
-_WITH_UNIT = LazyPattern(r"(-?\d{1,9}(?:\.\d{1,4})?) ?(?:[°%$€£][^\W\d_]?|[^\W\d_]{1,4})")
-_A_NUMBER = LazyPattern(
-    r"(?i)\bnumber|\bn[uú]m[eé]r|nombre|\bzahl|числ|数|숫자|numeri|liczb|szám\b|say\u0131|luku|αριθμ"
-    r"|\bint(?:eger)?\b|\bfloat\b|\bcíslo|číslo|\bgetal\b|\btall\b|מספר|رقم|число|số\b"
-)
-"""The word for a number, in the languages that answers are seen in."""
 _SHORTEST = 10
 """Characters of a text whose length an answer may speak of."""
 _JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
@@ -64,23 +57,16 @@ _ONE_OF = LazyPattern(
     r"(?i:one of|(?:allowed|valid|accepted|possible|supported)(?: \w{1,8})?(?: (?:are|is))?)"
     r"\s?[:\uff1a]?\s?([^\n:]{1,200})"
 )
-_MUST_BE = LazyPattern(r"(?i)\bmust be ([^\n:/]{3,160})")
 _IN_BRACKETS = LazyPattern(r"[(\[{\uff08]([^()\[\]{}\uff08\uff09\n:]{3,160})[)\]}\uff09]")
 _BEHIND_COLON = LazyPattern(r"[:\uff1a]\s?(?!/)([^\n:\uff1a]{3,160}?)\s?[.。]?(?:\Z|\n)")
-_LISTED = LazyPattern(r"(?m)^ {0,4}[-*\u2022\u2013] {0,3}(\S[^\n]{0,23})$")
-_PIPED = LazyPattern(r"(?<!\S)([\w.+-]{1,24}(?: ?\| ?[\w.+-]{1,24}){2,7})(?!\S)")
 _QUOTED = LazyPattern(
     r"[\"'`\u201e\u201c\u00ab\u300c]([^\"'`\u201d\u201c\u00bb\u300d\n]{1,24})[\"'`\u201d\u201c\u00bb\u300d]"
 )
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
-_ELEMENT = LazyPattern(r"<([\w:-]{1,30})>([^<>\n]{1,24})</")
 _WORDED = LazyPattern(r"[^\W\d_]{2}")
 _MOST_VALUES = 8
 """More do not fit into a text beside the rest."""
 _FILE = LazyPattern(r"\w\.[a-z]{1,4}\Z")
-_DAY = LazyPattern(
-    r"(?<![\w-])(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})(?![\w-])"
-)
 _YOUNGER = LazyPattern(
     r"(?i)\b(?:less|younger|newer|moins|weniger|jünger|menos|meno|minder|mindre|mniej|менее|молодше)"
     r" (?:than |de |als |di |dan |än |niż )?\d"
@@ -89,13 +75,9 @@ _YOUNGER = LazyPattern(
 _SAMPLE = LazyPattern(
     r"(?<![\w-])(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
 )
-_LETTERED = LazyPattern(r"([A-Za-z]{1,5}[-/])(\d{2,8})")
 _NAMED_FIELD = LazyPattern(
     r'(?<!\w)(?:missing\w*|required\w*|fields?|param\w*|argument\w*|property|path|pointer|loc)"?'
     r'\s{0,3}[:=]\s{0,3}\[?\s{0,3}(?:"(?:body|path|query)",\s?)?"(?:body)?[/#.]{0,2}([a-z_]\w{1,30})"'
-)
-_BELOW_ERRORS = LazyPattern(
-    r'(?<!\w)(?:errors|fields|details)"?\s{0,3}[:=]\s{0,3}\{\s{0,8}"?(\w{1,40})'
 )
 _MISSES = LazyPattern(
     r"(?i:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
@@ -189,7 +171,7 @@ def _days(text: str, _: str, arguments: _Arguments) -> Change | None:
 
 def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return a field that an object in JSON names, and that the call lacks."""
-    found = _NAMED_FIELD.search(text) or _BELOW_ERRORS.search(text) or _MISSES.search(text)
+    found = _NAMED_FIELD.search(text) or _MISSES.search(text)
     name = next(filter(None, found.groups()), "") if found is not None else ""
     return Change(name, lacks=True) if name and name not in arguments else None
 
@@ -252,15 +234,6 @@ def _measures(key: str, unit: str, *, is_over: bool) -> bool:
     return is_over and (len(unit) > 3 or name.startswith(unit))
 
 
-def _bare(text: str, _: str, arguments: _Arguments) -> Change | None:
-    """Return the number without its unit, where a number is wanted."""
-    if not _A_NUMBER.search(text):
-        return None
-    found = [(key, _WITH_UNIT.fullmatch(value)) for key, value in arguments.items()]
-    made = [instead(key, number[1], arguments) for key, number in found if number]
-    return made[0] if len(made) == 1 else None
-
-
 def _shortened(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the most characters of a text, of which an answer counts those that it had."""
     told = set(_numbers(text))
@@ -287,13 +260,9 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
                 return found
     if _OBJECT.search(text):
         return None
-    tags = [tag for tag, _ in _ELEMENT.findall(text)]
-    elements = [value for tag, value in _ELEMENT.findall(text) if tags.count(tag) > 1]
-    if elements and (key or len(worded) == 1):
-        return _chosen(key or worded[0], elements, 2, arguments)
     given = arguments.get(key, "")
     if not key:  # of an open list of values the one argument in words takes one
-        open_list = _PIPED.search(text) or _BEHIND_COLON.search(text)
+        open_list = _BEHIND_COLON.search(text)
         values = list(values_in(open_list[1])) if open_list else []
         return _chosen(worded[0], values, 3, arguments) if len(worded) == 1 else None
     if not (stands(key, text) or (len(given) > 1 and stands(given, text))):
@@ -301,11 +270,11 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     quoted = [value for value in _QUOTED.findall(text) if value not in (key, given)]
     listed = [
         list(values_in(found[1]))
-        for pattern in (_BEHIND_COLON, _IN_BRACKETS, _PIPED, _MUST_BE)
+        for pattern in (_BEHIND_COLON, _IN_BRACKETS)
         for found in pattern.finditer(text)
     ]
     cued = [list(values_in(found[1])) for found in _ONE_OF.finditer(text)]
-    made = [_chosen(key, values, 2, arguments) for values in (*cued, quoted, _LISTED.findall(text))]
+    made = [_chosen(key, values, 2, arguments) for values in (*cued, quoted)]
     made += [_chosen(key, values, 3, arguments) for values in listed]
     return next((change for change in made if change is not None), None)
 
@@ -316,23 +285,6 @@ def _chosen(key: str, values: list[str], least: int, arguments: _Arguments) -> C
     if any(map(_FILE.search, values)):  # parts of a path, or files
         return None
     return choice_of(key, values, arguments)
-
-
-def _dated(text: str, _: str, arguments: _Arguments) -> Change | None:
-    """Return a date that was given, written as the answer writes one."""
-    days = [found[0] for found in _DAY.findall(text) if found[0] not in arguments.values()]
-    if not days:
-        return None
-    year_first, mark = days[0][:4].isdigit(), days[0][4 if days[0][:4].isdigit() else -5]
-    for key, value in arguments.items():
-        day = read_date(value)
-        if day is None or not (stands(key, text) or stands(value, text)):
-            continue
-        form = f"YYYY{mark}MM{mark}DD" if year_first else f"DD{mark}MM{mark}YYYY"
-        written = as_date(form, day)
-        month_first = not year_first and int(days[0].split(mark)[1]) > 12
-        return None if written == value or month_first else instead(key, written, arguments)
-    return None
 
 
 def _sampled(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -346,15 +298,6 @@ def _sampled(text: str, _: str, arguments: _Arguments) -> Change | None:
             part = _alike(sample, value)
             if part:
                 return instead(key, part, arguments)
-            lettered = _LETTERED.fullmatch(sample)
-            if (
-                lettered
-                and value.isdigit()
-                and len(value) <= len(lettered[2])
-                and stands(key, text)
-            ):
-                written = lettered[1] + value.zfill(len(lettered[2]))
-                return instead(key, written, arguments)
     return None
 
 
@@ -389,8 +332,6 @@ _MAKERS: tuple[Callable[[str, str, _Arguments], Change | None], ...] = (
     _ordered,
     formed,
     _offered,
-    _dated,
-    _bare,
     _shortened,
     _bounded,
 )
@@ -410,9 +351,8 @@ _LONGEST_WAIT = 4 * 3_600.0
 """Seconds; a time that is further off opens a shop, and ends no lock."""
 _LONGEST_TIME = 70
 """Characters that are quoted of what stands before a time."""
-_HELD_BACK = LazyPattern(r"\b(?:409|423|425|429|503)\b")
 _INSTANT = LazyPattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-_DECIDES = LazyPattern(
+DECIDES = LazyPattern(
     r"(?i)two-factor|one-time (?:code|password|pin)\b|verification code"
     r"|confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|genehmig|zustimm"
     r"|autori[sz](?:ar|er|ieren|zare|ación d|ação d)\b|подтвер|одобр|соглас"
@@ -420,15 +360,12 @@ _DECIDES = LazyPattern(
     r"|aprob|toestemming|samt[yj][kc]|suostumu|onay|s[oú]u?hlas|hozzájárul|consim|persetuj|згод"
     r"|موافق|אישור"
     r"|συγκατ|đồng ý|podpis|handtekening|unterschrift|underskrift|allekirjoit|firma d|signature\b"
-    # what can be meant in two ways
+    # what can be meant in two ways, or is several objects
     r"|eindeutig|jednoznač|однознач|entydig|ambig[uüo]|yksiselitt|dubbelzinnig|niet duidelijk"
+    r"|\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{"
 )
 """The word for what only a person gives, in the languages that answers are seen in."""
-_NAME = LazyPattern(r"[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){1,3}")
-_ASIDE = LazyPattern(r"\A[^\n?]{2,60}\w ?[?\u061f\uff1f] ?[\w(][^\n?]{1,80}\Z")
-"""A question with what may be answered: "Size? S / M / L"."""
 _NUMBERED = LazyPattern(r"(?<![\w-])([A-Z]{1,4}-?)(\d{1,6})(?![\w-])")
-_CANDIDATES = LazyPattern(r"\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{")
 _PLACES = frozenset(
     {"after", "continuation", "continue", "cursor", "first", "from", "marker", "next", "offset",
      "page", "part", "position", "skip", "start", "token"}
@@ -447,8 +384,7 @@ _PART = LazyPattern(
 def wait_by_form(text: str) -> tuple[str, float | None] | None:
     """Return what the answer of a failed call says of time, and the seconds to wait.
 
-    A span in a field whose name has its unit, a time after the one that the answer begins with,
-    or a time beside a status that holds a caller back.
+    A span in a field whose name has its unit, or a time after the one that the answer begins with.
 
     Args:
         text: the answer.
@@ -462,30 +398,11 @@ def wait_by_form(text: str) -> tuple[str, float | None] | None:
         now, then = (3_600.0 * int(t[1]) + 60.0 * int(t[2]) + float(t[3] or 0) for t in times)
         if 0 < then - now <= _LONGEST_WAIT:
             return text[times[0].end() :].strip(" ]|-")[:_LONGEST_TIME], then - now
-    instant = _INSTANT.search(text) if _HELD_BACK.search(text) else None
-    if instant is not None:
-        return instant[0], None
     if _INSTANT.search(text):
         return None
     if len(times) == 1 and len(text.rstrip(' .。)]}"')) == times[0].end() and times[0].start() > 4:
         return text[-_LONGEST_TIME:], None
     return None
-
-
-def decision_by_form(text: str, arguments: _Arguments) -> str:
-    """Return what the answer of a failed call says of a decision; empty if it wants none.
-
-    It wants one if it says so, or has several of what was asked for: objects, or the same name.
-
-    Args:
-        text: the answer.
-        arguments: of the call.
-    """
-    found = _DECIDES.search(text) or _CANDIDATES.search(text) or _ASIDE.search(text)
-    if found is not None:
-        return found[0]
-    names = (value for value in arguments.values() if _NAME.fullmatch(value))
-    return next((name for name in names if text.count(name) > 1), "")
 
 
 def several_of(text: str, arguments: _Arguments) -> str:

@@ -18,8 +18,8 @@ from trimtab.text import LazyPattern, quote
 from trimtab_signals._changes import Change, arguments_in, next_in, shown
 from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import (
+    DECIDES,
     change_in,
-    decision_by_form,
     next_by_form,
     several_of,
     wait_by_form,
@@ -292,9 +292,8 @@ def _failing(text: str, given: str) -> Asked | None:
     change = None if several else change_in(text, given, failed=True)
     if change is not None and not change.is_form:
         return Asked(WayOut.ARGUMENTS, text, change=change)
-    said = several or decision_by_form(text, arguments)
-    if said:
-        return Asked(WayOut.ASK, said)
+    if several or DECIDES.search(text):
+        return Asked(WayOut.ASK, several or text)
     lasted = _TOOK.search(text) is not None or len(_NUMBERS.findall(text)) > 1
     span = None if lasted or lacks_value(given) else _seconds(text)
     is_later = span is not None or _STILL.search(text) is not None
