@@ -426,20 +426,21 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
     assert ("plan-drift" in said.get("plan+drift", "")) == (kind == "ticked")
 
 
-@pytest.mark.parametrize("number", ["sixth", "seventh"])
-def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str) -> None:
+@pytest.mark.parametrize(("number", "left"), [("sixth", 0), ("seventh", 0), ("eighth", 10)])
+def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int) -> None:
     by_id = {m.id: m for m in moments.read(RESULTS.parent / f"moments_{number}.jsonl")}
     rows = next_call.read(RESULTS / f"calls_{number}.jsonl")
-    assert {row["moment"] for row in rows} == set(by_id)
+    assert len(set(by_id) - {row["moment"] for row in rows}) == left
     for row in rows:
         at = by_id[row["moment"]]
         judged = judge(attrs.evolve(at, steps=at.steps[: row.get("n")]), Call(*row["call"]))
         assert (judged.progress, judged.harmful) == (row["progress"], row["harmful"])
 
 
-def test_the_texts_of_the_seventh_pass_are_those_of_its_plan() -> None:
+@pytest.mark.parametrize("number", ["seventh", "eighth"])
+def test_the_texts_of_a_pass_are_those_of_its_plan(number: str) -> None:
     plan = (RESULTS.parent / "PLAN.md").read_text(encoding="utf-8")
-    for path in (RESULTS / "texts_seventh.json", RESULTS.parent / "moments_seventh.jsonl"):
+    for path in (RESULTS / f"texts_{number}.json", RESULTS.parent / f"moments_{number}.jsonl"):
         assert hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest() in plan
 
 
