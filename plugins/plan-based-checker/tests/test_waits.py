@@ -428,3 +428,79 @@ def test_a_case_that_is_pending_is_known_by_its_number(answer, text, may):
 def test_a_question_that_holds_its_answers_or_what_was_found_needs_one(text):
     calls = [("search", {"q": "boat"}, "Zadra 412, Pula 398")]
     assert status_of(f"Našao sam dvije. {text}", calls=calls) == CompletionStatus.UNVERIFIED
+
+
+def closed_after(said, answer, text, **more):
+    """Return the verdict where the user gave `answer` to what the agent `said` before."""
+    session = Session()
+    run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
+    run.model_responded(text=said)
+    run.user_message(answer)
+    run.model_responded(text=text)
+    session.dispatch(
+        Plan([PlanStep("list", "done"), *(PlanStep(s, "pending") for s in more["steps"])])
+    )
+    return str(run.check_completion().status)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "may"),
+    [
+        ("Ja, bitte.", "Gut. Soll ich also die alten Rechnungen archivieren?", False),
+        ("Nur die von 2021.", "Soll ich die Rechnungen `2021/a` oder `2021/b` archivieren?", True),
+        ("Was kostet das?", "Nichts. Soll ich die alten Rechnungen archivieren?", True),
+    ],
+)
+def test_a_question_that_the_user_has_answered_is_not_put_again(answer, text, may):
+    status = closed_after(
+        "Soll ich die alten Rechnungen archivieren?", answer, text, steps=["Rechnungen archivieren"]
+    )
+    assert (status == CompletionStatus.UNVERIFIED) is may
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "may"),
+    [
+        ("send_email", "Ho chiesto alla banca il numero del mandato e la copia firmata.", True),
+        ("send_email", "La pratica è aperta. Ora preparo il bonifico.", False),
+        ("write_file", "Ho scritto la nota sul mandato e sulla copia firmata.", False),
+    ],
+)
+def test_an_agent_that_has_asked_somebody_and_tells_what_may_wait(tool, text, may):
+    asked = {
+        "to": "banca",
+        "text": "Buongiorno, potete inviare il numero del mandato e la copia firmata?",
+    }
+    status = status_of(text, calls=[(tool, asked, "ok")], steps=["fare il bonifico"])
+    assert (status == CompletionStatus.UNVERIFIED) is may
+
+
+@pytest.mark.parametrize(
+    ("user", "may"),
+    [
+        ("Analysiere nur die Heizung. Baue noch nichts um.", True),
+        ("Analysiere auch die Heizung.", False),
+        ("Analysiere die Heizung. Lass die Fenster nicht offen.", False),
+    ],
+)
+def test_a_ban_beside_an_order_that_is_done_holds_for_older_steps(user, may):
+    session = Session()
+    run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
+    run.user_message(user)
+    run.tool_started("read_file", {"path": "h.csv"}, "1")
+    run.tool_finished("1", "Vorlauf 61", outcome=Outcome.OK)
+    run.model_responded(text="Die Analyse der Heizung: der Vorlauf ist zu warm.")
+    session.dispatch(
+        Plan([PlanStep("Heizung analysieren", "done"), PlanStep("Fenster dämmen", "pending")])
+    )
+    assert (str(run.check_completion().status) == CompletionStatus.UNVERIFIED) is may
+
+
+def test_leave_to_go_on_with_steps_is_no_answer_that_they_need():
+    text = "Let me know if you'd like me to continue with the build and the release."
+    assert status_of(text, steps=["build", "release"]) == CompletionStatus.INCOMPLETE
+
+
+def test_a_sign_within_a_word_denies_nothing():
+    text = "我会把照片分别移动到三个文件夹。接下来统计数量和大小。"
+    assert status_of(text, steps=["移动照片"]) == CompletionStatus.INCOMPLETE

@@ -24,6 +24,7 @@ from trimtab_signals import (
     is_aside,
     name_words,
     reason_to_stop,
+    requests_in,
 )
 
 _EDGE = 1_200
@@ -68,6 +69,8 @@ _PUTS = frozenset(
 _HANDS_OVER = frozenset({"escalate", "escalation", "handoff", "handover"})
 _PASSES_ON = ({"hand", "over"}, {"hand", "off"}, {"transfer", "to"})
 """Words of tools that give the work to others, alone and together."""
+_MESSAGES = frozenset({"chat", "comment", "email", "mail", "message", "reply", "send", "sms"})
+"""Words of tools that write to somebody."""
 _LABELS = ("label", "value", "title")
 _MOST_CHOICES = 64
 _LONGEST_CHOICE = 200
@@ -119,7 +122,8 @@ class Waits(CallProjection):
             self._end.reply = ""
             self._notified(message.text)
         else:
-            self._end = Ending(message=message.text[:_EDGE], told=self._end.told)
+            end = self._end
+            self._end = Ending(message=message.text[:_EDGE], told=end.told, before=end.reply)
 
     def _notified(self, text: str) -> None:
         named = [task for task in self._tasks if task in text]
@@ -137,6 +141,10 @@ class Waits(CallProjection):
         words = set(name_words(call.tool))
         given = arguments_of(event.params)
         params = given if isinstance(given, dict) else {}
+        end.sent = ""
+        if words & _MESSAGES and not call.failed:
+            texts = (one for one in params.values() if isinstance(one, str))
+            end.sent = requests_in("\n".join(texts)[:_EDGE])
         asks = _asks(words) or (
             call.size <= _LONGEST_STATE and _is_in(call.output, _AWAITS, _OF_AWAITS)
         )

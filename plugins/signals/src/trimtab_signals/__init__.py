@@ -15,7 +15,7 @@ from trimtab_signals._answers import (
 from trimtab_signals._calls import CallProjection, Calls, SavedTurn, TurnRecord, same_outputs
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
-from trimtab_signals._closing import asks_user
+from trimtab_signals._closing import asks_user, requests_in
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
@@ -112,6 +112,7 @@ __all__ = [
     "reason_to_stop",
     "refuses",
     "reports_nothing",
+    "requests_in",
     "same_outputs",
     "says_unchanged",
     "spaced",

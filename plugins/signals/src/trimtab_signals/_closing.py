@@ -54,7 +54,8 @@ _NEGATION = LazyPattern(
     r"|نکن\w*|نده\w*|نباید|मत|नहीं|नाही|छैन|ਨਹੀਂ|નથી|નહીં|న)(?![\w\u0900-\u0d7f])"
     r"|\b(?:without|ohne|sans|sin|senza|без|bez|brez|zonder|utan|uden|uten|nélkül|tanpa|fără)\b"
     r"|না|নেই|নয়|இல்லை|முடியா|வேண்டாம்|లేదు|కాదు|వద్దు|ഇല്ല|ಇಲ್ಲ|නැ|មិន|កុំ|ບໍ່|n't\b|\busi\w+"
-    r"|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|なく|ません|지 ?마|말고|않|없",
+    r"|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|(?<![分判区特个级类识告差])别|勿|没"
+    r"|ない|なく|ません|지 ?마|말고|않|없",
     re.IGNORECASE,
 )
 # What an agent needs of its user: an answer, a decision, a deed of theirs. "Please" is one word or
@@ -99,13 +100,15 @@ _COMMON = frozenset(
 @attrs.frozen
 class _Run:
     """What a run is about: the open steps, all that was named before the closing text, what the
-    user has ordered without being asked, and what the last answer of a tool holds.
+    user has ordered without being asked, what the last answer of a tool holds, and what a question
+    was about that the user has answered.
     """
 
     steps: frozenset[str]
     subjects: frozenset[str]
     bound: frozenset[str]
     found: frozenset[str]
+    answered: frozenset[str]
 
 
 def asks_user(
@@ -113,7 +116,9 @@ def asks_user(
     about: Iterable[str] = (),
     known: Iterable[str] = (),
     order: str = "",
+    *,
     told: str = "",
+    answered: str = "",
 ) -> bool:
     """Tell whether an agent's closing text needs an answer of its user.
 
@@ -123,14 +128,16 @@ def asks_user(
         known: titles of the steps that are done.
         order: the user's last message.
         told: the last answer of a tool.
+        answered: what it said before the user's last message, if it has made no call since.
     """
     sentences = sentences_of(text.strip()[-_LAST:])
     steps = topics_in(" ".join(about))
     run = _Run(
         steps,
-        subjects=steps | topics_in(" ".join([order, *known])),
+        subjects=steps | topics_in(" ".join([order, answered, *known])),
         bound=topics_in(order) if denies(order) else frozenset(),
         found=topics_in(told),
+        answered=_answered_by(order, answered),
     )
     closing = sentences[-_SENTENCES:]
     threes = zip(sentences, sentences[1:], sentences[2:], strict=False)
@@ -138,6 +145,24 @@ def asks_user(
         return True  # the answers to choose from stand behind it
     return any(
         _needs_answer(closing[:n], closing[n], closing[n + 1 :], run) for n in range(len(closing))
+    )
+
+
+def _answered_by(order: str, before: str) -> frozenset[str]:
+    """Return what questions were about that a message answers; with a question it asks back."""
+    if any(map(is_question, sentences_of(order))):
+        return frozenset()
+    return topics_in(" ".join(filter(is_question, sentences_of(before))))
+
+
+def requests_in(text: str) -> str:
+    """Return the sentences of a text that ask for something.
+
+    Args:
+        text: the text.
+    """
+    return " ".join(
+        one for one in sentences_of(text) if is_question(one) or _REQUEST.search(one) is not None
     )
 
 
@@ -166,13 +191,15 @@ def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], r
         return _asks(before, sentence, behind, run)
     if _REQUEST.search(sentence) is None:
         return False
-    return bool(_DECISION.search(sentence)) or not run.steps.isdisjoint(topics_in(sentence))
+    if _DECISION.search(sentence) is not None:
+        return True
+    return not (goes_on(sentence) or run.steps.isdisjoint(topics_in(sentence)))
 
 
 def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run) -> bool:
     about = topics_in(question)
     new = _brings_something(before, question, run)
-    if not new and not run.bound.isdisjoint(about):
+    if not new and not about.isdisjoint(run.bound | run.answered):
         return False
     pleads = _pleads(question)
     if behind and not pleads and not any(map(_pleads, behind)):

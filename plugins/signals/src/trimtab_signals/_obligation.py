@@ -41,6 +41,8 @@ _SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
 _INSISTS = 4
 """Words of a message in which its first one comes again where that is a call."""
+_TAKEN_UP = 2
+"""Things of a request that a reply takes up where it tells of it; one may name the task."""
 _LONGEST_ANSWERED = 600
 """Characters of a message that is a question or a ban and nothing else."""
 
@@ -134,6 +136,8 @@ class Ending:
     Args:
         message: what its user said last.
         reply: what it said last.
+        before: what it said last before that message.
+        sent: what it asks of whom it wrote to with its last call.
         done: titles of the steps that are done; with none, the message began the work.
         left: titles of the steps that are open.
         called: whether it made a call since the message.
@@ -145,6 +149,8 @@ class Ending:
 
     message: str = ""
     reply: str = ""
+    before: str = ""
+    sent: str = ""
     done: Sequence[str] = ()
     left: Sequence[str] = ()
     called: bool = False
@@ -159,13 +165,20 @@ def reason_to_stop(end: Ending) -> str:
         return "work that it started is still running"
     if _says_stop(end.message) or _goes_beyond(end):
         return "the user asked it to stop on the way"
-    if asks_user(end.reply, end.left, end.done, end.message, end.told):
-        return "it asks the user"
+    before = "" if end.called else end.before
+    asks = asks_user(end.reply, end.left, end.done, end.message, told=end.told, answered=before)
+    if asks or _tells_of_request(end):
+        return "it asks the user" if asks else "it waits for an answer"
     if _is_over(end) or _does_as_told(end):
         return "the user asked no more than was done"
     if _is_blocked(end) or _lacks_what_it_needs(end):
         return "only people can give what it lacks"
     return "the next step is the user's" if any(map(_OF_USER.search, end.left[:1])) else ""
+
+
+def _tells_of_request(end: Ending) -> bool:
+    """Tell whether an agent tells what its last call asks of somebody."""
+    return len(topics_in(end.sent) & topics_in(end.reply)) >= _TAKEN_UP
 
 
 def _is_pending(end: Ending) -> bool:
@@ -238,7 +251,8 @@ def _is_over(end: Ending) -> bool:
     if any(map(is_question, asked)) and all(is_question(one) or denies(one) for one in asked):
         return not _names(message, end.left) and not _names(end.reply, end.left, _MOST)
     told = _insists(message) or any(_names(one, end.done, but=end.left) for one in said)
-    return told and not end.called
+    ordered = bool(bans) and _names(message, end.done, but=end.left)
+    return told and (not end.called or (ordered and not _names(message, end.left)))
 
 
 def _says_stop(message: str) -> bool:
