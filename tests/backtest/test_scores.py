@@ -24,7 +24,7 @@ STILL_WRONG = {
     # What a subagent declines in other words each time has no line in common.
     "r10-asks-in-other-words": "missed",
     # Each notice begins anew, whatever the agent has answered to those before.
-    "r10-thanks-without-end-ja": "missed",
+    "r10-thanks-without-end-ja": "late",
     # Bare arguments have no form.
     "r9-only-arguments": "missed",
     # What names the thing, or says that it is the same, is known to those who read the language.
@@ -50,8 +50,6 @@ STILL_WRONG = {
     "r13-a-box-for-people-hu": "late",
     "r13-a-new-mark-on-each-click-sv": "late",
     "r14-listens-to-the-dead-cs": "late",
-    # An hour without anything new, though the user has set the watch.
-    "r14-looks-every-ten-minutes-as-told-tr": "false alarm",
     # A deed that is done again for another word may be wanted.
     "r14-posts-the-same-weather-again-id": "late",
     # What is asked or said in other words each time, in rounds or with answers that differ.

@@ -549,3 +549,29 @@ def test_changes_between_which_the_looks_differ_are_work(seconds):
             ]
     timed = [attrs.evolve(call, at=seconds * n) for n, call in enumerate(actions)]
     assert silent(timed[:12])
+
+
+@pytest.mark.parametrize("notice", ["kontrola", "kontrola {}:15"])
+@pytest.mark.parametrize(("pause", "left_alone"), [(1800.0, True), (20.0, False)])
+def test_a_watch_that_a_timer_wakes_is_left_alone(notice, pause, left_alone):
+    look = Call("run", {"command": "sh hladina.sh"}, "hladina 210 cm, prah 260 cm")
+    actions = []
+    for n in range(8):
+        actions += [Message(notice.format(n), notification=True), attrs.evolve(look, at=pause * n)]
+        actions += [Text("Hladina v normě, bez hlášení.")]
+    assert silent(actions) is left_alone
+
+
+def test_deeds_whose_answers_name_what_each_was_for_are_a_list():
+    names = ["Chodba", "Pokoj 1", "Pokoj 2", "Pokoj 3", "Pokojík", "Chodbička", "Sklep"]
+    actions = [
+        Call(
+            "TurnOn",
+            {"name": name},
+            {"kind": "answered", "data": {"lit": [{"name": name}]}, "x": []},
+        )
+        for name in names
+    ]
+    assert silent(actions)
+    same = {"kind": "answered", "data": {"lit": [{"name": "Půda"}]}, "left_over": []}
+    assert not silent([attrs.evolve(one, result=same) for one in actions] * 2)

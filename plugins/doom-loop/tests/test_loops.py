@@ -809,7 +809,7 @@ def test_one_message_in_other_words_is_told_in_any_language(texts, tool):
         return {"queued": True, "ts": f"20:50:1{i}Z"} if tool == "send_message" else "sent"
 
     sent = [Call(tool, {"to": "@k", "text": text}, said(i)) for i, text in enumerate(texts)]
-    assert first([*sent, *sent]) in range(4, 9)
+    assert first([*sent, *sent]) in range(3, 9)
 
 
 @pytest.mark.parametrize("texts", IN_OTHER_WORDS)
@@ -960,3 +960,72 @@ def test_deeds_that_undo_each_other_are_told_though_each_succeeds():
         return Call(tool, {"post": "p-91"}, {"ok": True, "id": f"{7919 * n:x}", "total": n % 2})
 
     assert first([deed(("curtir", "descurtir")[n % 2], n) for n in range(9)]) in range(5, 8)
+
+
+def turns_of(call, said, told=""):
+    """Return a run in which the user says something before each `call`, and is told something."""
+    return [one for text in said for one in (Message(text), call, *([Text(told)] if told else []))]
+
+
+NODE = Call("go_to", {"step": "terugbellen"}, {"step": "terugbellen", "came_from": "begroeting_2"})
+SAID = ["Ja, zegt u het maar.", "Nee, het komt nu goed uit.", "Wat kost het?", "Hoort u mij wel?"]
+
+
+def test_one_call_that_answers_whatever_the_user_says_is_told_the_fourth_time():
+    assert first(turns_of(NODE, SAID)) == 7
+    assert first(turns_of(NODE, SAID[:3])) is None
+    put_off = attrs.evolve(NODE, result={"step": "on hold", "waiting_for": "the end of the tone"})
+    assert first(turns_of(put_off, SAID)) == 7
+    kinds = Call("list_rooms", {}, [{"soort": "zaal", "plaatsen": 40}, {"soort": "hok", "maat": 4}])
+    assert first(turns_of(kinds, SAID, "Een ogenblik, ik ga het na.")) == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "said", "told"),
+    [
+        (NODE, ["Nog eens!"] * 6, ""),  # ordered
+        (attrs.evolve(NODE, result="ok"), SAID, ""),  # each may have been wanted
+        (Call("get_job", {"id": 4}, {"state": "pending", "submitted": "08:15, by Eva"}), SAID, ""),
+        (
+            Call("list_prices", {}, "wandeling 12, vaartocht 30, museum 9, gids 25"),
+            SAID,
+            "De gids: 25.",
+        ),
+        (
+            Call("list_prices", {}, "wandeling 12, vaartocht 30, gids 25, kaart 4"),
+            ["Gids?", "Kaart?"],
+            "",
+        ),
+    ],
+)
+def test_one_call_in_each_turn_of_the_user_may_be_what_each_asks_for(call, said, told):
+    said = said if len(said) > 2 else [*said, "En de wandeling?", "En een vaartocht?", "Een kaart?"]
+    assert first(turns_of(call, said, told)) is None
+
+
+def test_a_message_that_is_sent_again_among_others_is_told_the_fourth_time():
+    texts = ["Vergeet de paraplu niet, het regent straks!", "Denk aan je paraplu voor buiten."]
+    other = "Het wordt nat vandaag, neem iets mee."
+    sent = [
+        Call("send_note", {"to": "Joris", "text": text}, "Message sent to Joris")
+        for text in [*texts, texts[0], other]
+    ]
+    assert first(sent) == 3
+    to_each = [
+        attrs.evolve(one, params={**one.params, "to": f"p{n}"}) for n, one in enumerate(sent)
+    ]
+    assert first(to_each) is None
+
+
+def test_deeds_by_several_tools_that_leave_all_as_it_was_are_told_the_fifth_time():
+    shown = {"ok": True, "switch": "the valve of the boiler is still closed", "next_step": "locked"}
+    tries = [
+        Call("click", {"at": "#valve"}, shown),
+        Call("press_key", {"key": "Enter"}, shown),
+        Call("click", {"x": 20, "y": 31}, shown),
+        Call("set_value", {"of": "#valve", "to": "open"}, shown),
+        Call("click", {"at": "label"}, shown),
+    ]
+    assert first(tries) == 4
+    assert first([attrs.evolve(one, result="done") for one in tries]) is None
+    assert first([attrs.evolve(one, tool="click") for one in tries]) is None

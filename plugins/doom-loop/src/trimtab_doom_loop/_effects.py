@@ -17,6 +17,7 @@ from trimtab_doom_loop._similarity import (
     alike,
     answer_key,
     different_things,
+    each_names_its_own,
     stable_answer_key,
 )
 from trimtab_signals import (
@@ -96,7 +97,12 @@ def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     again = [action for action in near if _mostly_says(action.calls[0], call)]
     calls = [one.calls[0] for one in again]
     one_thing = _name_one_thing(calls[:fewest])
-    if not call.reads and not one_thing and len(calls) > 1 and different_things(calls):
+    if (
+        not call.reads
+        and not one_thing
+        and len(calls) > 1
+        and (different_things(calls) or each_names_its_own(calls))
+    ):
         return None
     # One question, one answer, whatever its order. A state in it that has moved makes it longer.
     asked = [one for one in again if one.asked == action.asked and one.calls[0].size == call.size]

@@ -13,7 +13,7 @@ from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions, writes_text
 from trimtab_doom_loop._effects import Rejections, find_without_effect
-from trimtab_doom_loop._loop import Loop, LoopKind
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._repeats import (
     find_duplicates,
     find_interleaved,
@@ -27,21 +27,28 @@ from trimtab_doom_loop._stagnation import (
     find_same_answer,
     find_same_page,
     find_told_again,
+    words_of,
 )
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 from trimtab_signals import (
     NO_ORDERS,
     CallProjection,
+    CallRecord,
     Orders,
     SavedCall,
     SavedTurn,
+    Span,
     ToolProfiles,
     TurnRecord,
     brings_nothing,
+    confirms,
     digest,
     is_aside,
+    is_wait,
     normalise_text,
     orders_in,
+    spaced,
+    span_of,
 )
 
 _KEEP = 64
@@ -63,6 +70,11 @@ _BETWEEN_ASIDES = 6
 is an answer that is new looked at again without it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
+_WATCH = 300.0
+"""Seconds before a call, with a notice in them, that no model takes for one: a timer has run."""
+_KEPT_MESSAGES = 32
+_WORDS = 40
+"""Characters of an answer of a word or two; a longer one says more than that a thing was done."""
 _TIME_APART = 4
 """Characters by which the lengths of two times differ."""
 _WORD = LazyPattern(r"[^\W_]{4,}")
@@ -97,6 +109,8 @@ class SavedLoops:
     said_times: int
     turnabouts: int
     notices: tuple[str, ...]
+    woken: Span | None
+    again: tuple[str, ...]
     loop: Loop | None
     latest: Loop | None
     chant: Loop | None
@@ -128,6 +142,10 @@ class LoopProjection(CallProjection):
         self._said_times = 0
         self._turnabouts = 0
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
+        self._woken: Span | None = None  # of the last call before a notice
+        # The only call since a message of the user, with its answer, then the messages, all
+        # different, between each two such calls.
+        self._again: tuple[str, ...] = ()
 
     # Calls -------------------------------------------------------------------------------------
 
@@ -161,6 +179,10 @@ class LoopProjection(CallProjection):
             self._interfered()
         actions = self._actions
         before = actions.kept[-1] if actions.kept else None
+        if self._woken and turn.asked and spaced([self._woken, span_of(turn.asked[0])], _WATCH):
+            self._begin_anew()  # a timer has woken it for the next look of a watch
+            before = None
+        self._woken = None
         action = actions.add(turn)
         if action is None:
             return
@@ -184,13 +206,38 @@ class LoopProjection(CallProjection):
             found = self._found_in_repeats(action)
         if action.excused:
             self._stale = 0
-        found = found or rejected or find_same_page(actions, self._limits.times)
+        found = (
+            found
+            or rejected
+            or find_same_page(actions, self._limits.times)
+            or self._answered_so_again(action)
+        )
         if found is None:
             self.loop = None
             self.quiet = self.chant is None
             return
         self.loop = self._latest = self._named(found)
         self.quiet = False
+
+    def _answered_so_again(self, action: Action) -> Loop | None:
+        """Find a call that alone answers whatever the user says, and brings the same each time.
+
+        Each message may ask for it, so it takes one more than a repeat, and all messages differ.
+        """
+        call, again = action.calls[0], self._again
+        if len(self._actions.kept) + len(action.calls) > 2 or not _says_something(call):
+            self._again = ()
+            return None
+        key = f"{call.fingerprint} {call.output_hash}"
+        if again[:1] != (key,):
+            self._again = (key,)
+        elif len(again) > self._repeats:
+            members = frozenset({call.fingerprint})
+            found = loop_of(
+                LoopKind.REPEAT, call, times=len(again), members=members, confidence=_DOUBT
+            )
+            return attrs.evolve(found, apart=True)
+        return None
 
     def _found_in_repeats(self, action: Action) -> Loop | None:
         """Find the loop of an action whose calls or answers were there before."""
@@ -282,6 +329,8 @@ class LoopProjection(CallProjection):
 
     def responded(self, text: TextRecord) -> None:
         """Judge what was said, in itself and beside what was said before."""
+        if len(self._again) > 1 and _is_about(text.text, self._actions):
+            self._again = ()
         chant = _chant(text) or self._said_again(text)
         self.chant = chant and attrs.evolve(chant, turn=self._turns)
         self.quiet = self.loop is None and self.chant is None
@@ -310,14 +359,25 @@ class LoopProjection(CallProjection):
     def user_spoke(self, message: MessageRecord) -> None:
         """Start again; a notice that came before is ignored."""
         if message.notification:
+            if self._actions.kept:
+                self._woken = span_of(self._actions.kept[-1].calls[-1])
             notice = digest(normalise_text(message.text))
             if notice in self._notices:
                 return
             self._notices.append(notice)
-        else:
-            self._said = self._said_before = None
-            self._turnabouts = 0
-            self._obey(orders_in(message.text))
+            self._interfered()
+            return
+        if self._again:
+            said = digest(normalise_text(message.text))
+            ends = not self._actions.kept or said in self._again
+            ends = ends or _is_about(message.text, self._actions)
+            self._again = () if ends else (*self._again, said)[:_KEPT_MESSAGES]
+        self._obey(orders_in(message.text))
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._said = self._said_before = None
+        self._turnabouts = 0
         self._interfered()
 
     def _interfered(self) -> None:
@@ -343,6 +403,8 @@ class LoopProjection(CallProjection):
             said_times=self._said_times,
             turnabouts=self._turnabouts,
             notices=tuple(self._notices),
+            woken=self._woken,
+            again=self._again,
             loop=self.loop,
             latest=self._latest,
             chant=self.chant,
@@ -365,6 +427,7 @@ class LoopProjection(CallProjection):
         self._said_times = state.said_times
         self._turnabouts = state.turnabouts
         self._notices.extend(state.notices)
+        self._woken, self._again = state.woken, state.again
         self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
 
@@ -412,6 +475,19 @@ def _is_reading(action: Action, other: Action) -> bool:
     if call.tool == other.calls[0].tool:
         return False
     return call.reads and not call.failed and not action.waits
+
+
+def _says_something(call: CallRecord) -> bool:
+    """Tell whether an answer is more than a confirmation, and nothing that is waited for."""
+    awaited = call.waits or (call.reads and is_wait(call))
+    plain = not (call.failed or call.command is not None or awaited)
+    return plain and call.size > _WORDS and not confirms(call.output)
+
+
+def _is_about(said: str, actions: Actions) -> bool:
+    """Tell whether a text is about what the agent has just read: it tells or asks for it."""
+    call = actions.kept[-1].calls[0] if actions.kept else None
+    return call is not None and call.reads and not words_of(call.output).isdisjoint(words_of(said))
 
 
 def _chant(text: TextRecord) -> Loop | None:

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab.text import LazyPattern
-from trimtab_signals import CallRecord, error_signature, finds_nothing, mentions_failure, operation
+from trimtab_signals import (
+    CallRecord,
+    error_signature,
+    finds_nothing,
+    mentions_failure,
+    operation,
+    reports_nothing,
+)
 
 _NUMBER = LazyPattern(r"\d+")
 _NUMBERED = LazyPattern(r"\b[A-Za-z]\w*\d\w*")
@@ -25,8 +32,10 @@ _ATTEMPTS = 4
 """A part that a quarter of the calls have goes round; three quarters of them make attempts."""
 _SHORT = 300
 """Characters of an answer that says one thing, such as an error, and not what a file holds."""
-_NAME_OR_NUMBER = LazyPattern(r"\b\w*\d\w*")
+_NAME_OR_NUMBER = LazyPattern(r"(?a:\b\w*\d\w*)")
 _TEXT = LazyPattern(r'"([^"]+)"')
+_THING = LazyPattern(r'="([^"]{1,24})"')
+"""A value that names a thing; a longer one is a text."""
 _CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
 _LETTERS = LazyPattern(r"[^\W\d_]+")
 _NOTHING: frozenset[str] = frozenset()
@@ -51,7 +60,8 @@ def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
     are made of stands in some others, though not in all. Of a list, all share the same, and each
     has the rest for itself.
     """
-    if len({frozenset(_NAME_OR_NUMBER.findall(call.params_text)) for call in calls}) > 1:
+    numbers = [frozenset(_NAME_OR_NUMBER.findall(call.params_text)) for call in calls]
+    if frozenset().union(*numbers) not in numbers:  # one of them says all that the others do
         return False
     columns = _columns(calls)
     differing = [texts for texts in columns if len({*texts}) > 1]
@@ -93,6 +103,11 @@ def _grams_of(text: str) -> frozenset[str]:
         text[place : place + (2 if _WIDE.match(text[place]) else _STEM)]
         for place in range(len(text) - 1)
     )
+
+
+def in_one_text(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether one text is all that differs in the arguments of calls."""
+    return sum(len({*texts}) > 1 for texts in _columns(calls)) == 1
 
 
 def same_message(calls: Sequence[CallRecord]) -> bool:
@@ -177,6 +192,17 @@ def different_things(calls: Sequence[CallRecord]) -> bool:
     counts = Counter(part for parts in own for part in parts)
     shared = sum(any(counts[part] > 1 for part in parts) for parts in own)
     return all(own) and _SHARED * shared <= len(own)
+
+
+def each_names_its_own(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether each answer names what its deed alone was for: the things of a list."""
+    named = [set(_THING.findall(call.params_text)) for call in calls]
+    counts = Counter(name for names in named for name in names)
+    return all(
+        not (call.reads or mentions_failure(call) or reports_nothing(call.output))
+        and any(counts[name] == 1 and name in call.output for name in names)
+        for call, names in zip(calls, named, strict=True)
+    )
 
 
 def attempts(calls: Sequence[CallRecord]) -> bool:

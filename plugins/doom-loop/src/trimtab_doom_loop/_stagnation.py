@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice, pairwise, starmap, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, hands_on, moves_unseen, waits
+from trimtab_doom_loop._actions import Action, Actions, hands_on, moves_unseen, waits, writes_text
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (
@@ -15,6 +15,8 @@ from trimtab_doom_loop._similarity import (
     alike_but_for_numbers,
     attempts,
     different_things,
+    each_names_its_own,
+    in_one_text,
     numbered_names,
     one_deed,
     respelled,
@@ -41,6 +43,7 @@ _MORE_FOR_ERROR = 1
 _MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
+_MORE_FOR_PAGE = 2
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
 """By certainty: one error or one message, arguments that differ in numbers alone, an answer that
@@ -77,7 +80,11 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     needed: int | None
     if _asked_again(calls, times):
         needed = 0
-    elif len({call.fingerprint for call in calls}) < times or watches_in_turn(actions, tail):
+    elif (
+        len({call.fingerprint for call in calls}) < times
+        or watches_in_turn(actions, tail)
+        or each_names_its_own(calls)
+    ):
         return None
     elif any(map(moves_unseen, calls)):
         needed = 2 * times if _hunts(calls) else None
@@ -180,10 +187,12 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     last = calls[-1]
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
-    same, says_again = same_message(calls), retold(calls)
-    came_back = len({call.fingerprint for call in calls}) < len(calls)
+    back = len(calls) - len({call.fingerprint for call in calls})
+    came_back, same = back > 0, same_message(calls)
+    sent_again = _OFTEN * back >= len(calls) and in_one_text(calls)
+    says_again = retold(calls) or (sent_again and all(map(writes_text, calls)))
     if last.profile.writes and (same or says_again):  # whoever is written to reads each of them
-        return _MORE_FOR_ERROR if same or came_back else _MORE_FOR_NUMBERS
+        return _MORE_FOR_ERROR if same or came_back or retold(calls, 1) else _MORE_FOR_NUMBERS
     if says_again or one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
     values = {slot.value for slot in last.shape.slots} - {"~"}
@@ -228,7 +237,8 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
     same = list(takewhile(lambda call: call.size == last.size and _shows(call, last), latest_first))
     tools = dict.fromkeys(call.tool for call in same)
     reads = len(tools) > 1 and all(call.reads for call in same)
-    if len(same) <= times if reads else len(same) < 3 * times or len(tools) < times:
+    needed = times + (1 if reads else _MORE_FOR_PAGE)
+    if len(same) < needed or (not reads and len(tools) < times):
         return None
     return loop_of(
         LoopKind.SAME_PAGE,
@@ -329,7 +339,7 @@ def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) ->
         return None
     known: frozenset[str] = frozenset()
     for number, action in enumerate(seen):
-        words = _words_of(action.calls[0].output)
+        words = words_of(action.calls[0].output)
         if len(words) < _FEWEST_WORDS or (2 * number >= needed and _adds(words, known)):
             return None
         known |= words
@@ -342,6 +352,8 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     """
     kept, needed = actions.kept, times + _MORE_FOR_NUMBERS
     last = kept[-1].calls[0]
+    if last.profile.writes:  # whoever is written to reads each of them
+        needed -= 1
     if len(kept) < needed or kept[-needed].calls[0].tool != last.tool or last.reads:
         return None
     same_tool = takewhile(
@@ -357,9 +369,9 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     count = sum(1 for _ in takewhile(lambda window: retold(window, 1), windows))
     if not count:
         return None
-    known = frozenset().union(*(_words_of(call.params_text) for call in calls[:needed]))
+    known = frozenset().union(*(words_of(call.params_text) for call in calls[:needed]))
     for number, call in enumerate(calls[needed - 1 :: -1]):
-        words = _words_of(call.output)
+        words = words_of(call.output)
         if number >= needed - times and _adds(words, known):
             return None
         known |= words
@@ -368,7 +380,8 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     return loop_of(LoopKind.REWORDED, last, times=times, members=members)
 
 
-def _words_of(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the beginnings of the words in a text."""
     return frozenset(word[:_STEM].lower() for word in _WORD.findall(text))
 
 
