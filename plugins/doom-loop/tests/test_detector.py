@@ -21,7 +21,7 @@ SENTENCE = (
 )
 FIRST = (
     "Turn 3: You made the call read(path='a.py') 3 times in a row and got \"text of a\". Do not "
-    "call read like this again now. Do something that you have not tried yet. Or say what blocks "
+    "call read like this again now. Read its whole answer and what it names. Or say what blocks "
     "you."
 )
 

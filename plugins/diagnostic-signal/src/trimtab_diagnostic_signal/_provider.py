@@ -255,6 +255,6 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
             tool = None
         untried = untried_tools(context, failure.tools)
         one = failure.tools if len(failure.tools) == 1 else ()
-        asked = asked_of_last(context, one, untried if tool is None else (tool,))
+        asked = asked_of_last(context, one)
         rest = Rest(asked, tool, untried, helpers_of(context), context.turn_count)
         return text_for(failure, context.level_of(failure.name), self.texts, rest)

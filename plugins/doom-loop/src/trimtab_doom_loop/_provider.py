@@ -86,7 +86,7 @@ _STOP: Mapping[LoopKind, str] = {
 }
 _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
-_OTHERWISE = "Do something that you have not tried yet."
+_OTHERWISE = "Read its whole answer and what it names."
 _PERHAPS = "You may be repeating {tool}(…)."
 _IN_DOUBT = "If each call is for something else, go on as before; else say what blocks you."
 _IN_DOUBT_STILL = (
@@ -206,7 +206,7 @@ def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOu
     if asked is not None:
         helper = helpers.get(asked.way, "")
         how = advice(asked, tool_name(loop.tool), helper and tool_name(helper))
-        return f"{how} {either if asked.way is WayOut.OPEN else _OR}"
+        return f"{how} {_OR}"
     if loop.confidence < _FIRM_FROM:
         return _IN_DOUBT
     if names:
@@ -326,7 +326,7 @@ class DoomLoopDetector(Following[LoopProjection]):
         untried = untried_tools(context, loop.tools)
         level, turn = context.level_of(loop.episode), context.turn_count
         helpers = helpers_of(context)
-        asked = asked_of_last(context, (loop.tool,), untried)
+        asked = asked_of_last(context, (loop.tool,))
         return text_for(
             loop, level, self.texts, asked=asked, untried=untried, helpers=helpers, turn=turn
         )

@@ -483,17 +483,12 @@ def ranked(
     return tuple(sorted(good, key=lambda name: (-scores[name], -overlap[name], name))[:_MOST_TOOLS])
 
 
-def asked_of_last(
-    context: GuidanceContext, tools: Collection[str], untried: Collection[str] = ()
-) -> Asked | None:
+def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
     """Return what the answer of the last call asks for, if that is one of `tools`.
-
-    Of a failure that names nothing, where no other tool is left to propose, that is open.
 
     Args:
         context: the run.
         tools: those that the problem is about.
-        untried: other tools to propose.
     """
     last = context.trajectory.follow(Calls).recent(1)
     if not last or last[0].tool not in tools:
@@ -503,8 +498,7 @@ def asked_of_last(
         given = describe_call(last[0], _LONGEST_DESCRIPTION)
         if lacks_value(given) and not _PATH.search(given):
             return Asked(WayOut.ASK, last[0].output)  # what only the user has was left out
-    is_open = asked is None and last[0].failed and last[0].command is None and not untried
-    return Asked(WayOut.OPEN, last[0].output) if is_open and context.tools else asked
+    return asked
 
 
 def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:

@@ -46,7 +46,6 @@ class WayOut(StrEnum):
     PAGE = "page"
     LATER = "later"
     ASK = "ask"
-    OPEN = "open"
 
 
 @attrs.frozen
@@ -372,8 +371,6 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
         return _come_back(asked.seconds, tool, helper)
     if asked.way is WayOut.ASK:
         return f"The answer needs a decision of your user: {f'call {helper}' if helper else 'ask'}."
-    if asked.way is WayOut.OPEN:
-        return f"Do what its answer says: change the arguments of {tool}, or call it later."
     if change is not None and change.lacks:
         return f"Add {change.call} to the arguments, then call {tool}."
     if change is not None and asked.way is WayOut.ARGUMENTS:
