@@ -61,6 +61,8 @@ def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
     has the rest for itself.
     """
     numbers = [frozenset(_NAME_OR_NUMBER.findall(call.params_text)) for call in calls]
+    if not calls[0].profile.writes and len({*numbers}) > 1:
+        return False  # another thing is asked for
     if frozenset().union(*numbers) not in numbers:  # one of them says all that the others do
         return False
     columns = _columns(calls)
