@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b")
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16)
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -65,6 +65,23 @@ STILL_WRONG = {
     "r15-every-reading-of-the-sheet-fails-es": "late",
     # What each notice is about begins anew, too; each sleeps before it looks.
     "r15-three-hundred-monitors": "missed",
+    # Arrows and dashes stand for a call's fields in no other report.
+    "r16-arrows-and-dashes-in-the-chat-tr": "missed",
+    # An example of a call within a text that was ordered looks like one.
+    "r16-writes-the-rules-for-the-tags-ja": "false alarm",
+    # The order to repeat, or to fail, is told in words.
+    "r16-blink-five-times-please-id": "false alarm",
+    "r16-calls-them-wrong-on-purpose": "false alarm",
+    # The pace alone tells a patient look from a hasty one.
+    "r16-the-code-comes-after-a-minute-ca": "false alarm",
+    "r16-four-seconds-and-no-news": "missed",
+    # One answer to a search in other words could be told sooner.
+    "r16-the-catalogue-knows-no-more-de": "late",
+    "r16-the-gap-never-closes-ja": "late",
+    # A choice of two is offered, and leave to work alone was given in words.
+    "r16-it-has-been-a-long-talk-nl": "missed",
+    # The answer names its cause in words of one language, the reply in those of another.
+    "r16-only-the-owner-can-connect-it-he": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.
