@@ -8,10 +8,12 @@ from trimtab import Outcome, Plan, PlanStep, Prompt, Session
 from trimtab.events import CompletionStatus
 
 
-def status_of(text, *, user="", calls=(), notice="", steps=("build",)):
+def status_of(text, *, before="", user="", calls=(), notice="", done="spec", steps=("build",)):
     """Return the verdict after `calls` and a closing `text`, with a step open."""
     session = Session()
     run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
+    if before:
+        run.model_responded(text=before)
     if user:
         run.user_message(user)
     for number, (tool, params, answer, *outcome) in enumerate(calls):
@@ -21,7 +23,7 @@ def status_of(text, *, user="", calls=(), notice="", steps=("build",)):
     if notice:
         run.user_message(notice, notification=True)
     run.model_responded(text=text)
-    session.dispatch(Plan([PlanStep("spec", "done"), *(PlanStep(one, "pending") for one in steps)]))
+    session.dispatch(Plan([PlanStep(done, "done"), *(PlanStep(one, "pending") for one in steps)]))
     return str(run.check_completion().status)
 
 
@@ -430,19 +432,6 @@ def test_a_question_that_holds_its_answers_or_what_was_found_needs_one(text):
     assert status_of(f"Našao sam dvije. {text}", calls=calls) == CompletionStatus.UNVERIFIED
 
 
-def closed_after(said, answer, text, **more):
-    """Return the verdict where the user gave `answer` to what the agent `said` before."""
-    session = Session()
-    run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
-    run.model_responded(text=said)
-    run.user_message(answer)
-    run.model_responded(text=text)
-    session.dispatch(
-        Plan([PlanStep("list", "done"), *(PlanStep(s, "pending") for s in more["steps"])])
-    )
-    return str(run.check_completion().status)
-
-
 @pytest.mark.parametrize(
     ("answer", "text", "may"),
     [
@@ -452,8 +441,11 @@ def closed_after(said, answer, text, **more):
     ],
 )
 def test_a_question_that_the_user_has_answered_is_not_put_again(answer, text, may):
-    status = closed_after(
-        "Soll ich die alten Rechnungen archivieren?", answer, text, steps=["Rechnungen archivieren"]
+    status = status_of(
+        text,
+        before="Soll ich die alten Rechnungen archivieren?",
+        user=answer,
+        steps=["Rechnungen archivieren"],
     )
     assert (status == CompletionStatus.UNVERIFIED) is may
 
@@ -484,16 +476,14 @@ def test_an_agent_that_has_asked_somebody_and_tells_what_may_wait(tool, text, ma
     ],
 )
 def test_a_ban_beside_an_order_that_is_done_holds_for_older_steps(user, may):
-    session = Session()
-    run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
-    run.user_message(user)
-    run.tool_started("read_file", {"path": "h.csv"}, "1")
-    run.tool_finished("1", "Vorlauf 61", outcome=Outcome.OK)
-    run.model_responded(text="Die Analyse der Heizung: der Vorlauf ist zu warm.")
-    session.dispatch(
-        Plan([PlanStep("Heizung analysieren", "done"), PlanStep("Fenster dämmen", "pending")])
+    status = status_of(
+        "Die Analyse der Heizung: der Vorlauf ist zu warm.",
+        user=user,
+        calls=[("read_file", {"path": "h.csv"}, "Vorlauf 61")],
+        done="Heizung analysieren",
+        steps=["Fenster dämmen"],
     )
-    assert (str(run.check_completion().status) == CompletionStatus.UNVERIFIED) is may
+    assert (status == CompletionStatus.UNVERIFIED) is may
 
 
 def test_leave_to_go_on_with_steps_is_no_answer_that_they_need():
