@@ -44,7 +44,8 @@ _SYLLABIC = LazyPattern(r"[\u0900-\u0dff]")
 _NAME = LazyPattern(
     r"\b(?:\w*\d|[^\W\d_]+(?:_|[A-Z])\w*)|[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]\W+[a-zA-Z]{2,}"
 )
-# Particles, a few for each language: closed classes, which no list of verbs is.
+# Particles, a few for each language: closed classes, which no list of verbs is. Within a Chinese
+# word ("respectively", "special") the sign of a ban is none.
 _NEGATION = LazyPattern(
     r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|aucune?|rien|jamais|no|nada|nunca|não|non"
     r"|niente|nie|nic|niet|niets|geen|ekki|inte|ikke|ei|eivät|nem|sem|nincs|nelze|není|nemám"
