@@ -225,7 +225,8 @@ class LoopProjection(CallProjection):
         Each message may ask for it, so it takes one more than a repeat, and all messages differ.
         """
         call, again = action.calls[0], self._again
-        if len(self._actions.kept) + len(action.calls) > 2 or not _says_something(call):
+        is_alone = len(self._actions.kept) == len(action.calls) == 1
+        if not (is_alone and _says_something(call)):
             self._again = ()
             return None
         key = f"{call.fingerprint} {call.output_hash}"

@@ -201,8 +201,6 @@ class _Rest:
 
 def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOut, str]) -> str:
     """Return what to do: what the answer asks for, before other tools are named."""
-    asks = helpers.get(WayOut.ASK, "")
-    either = _ASK.format(asks=tool_name(asks)) if asks else _OR
     if asked is not None:
         helper = helpers.get(asked.way, "")
         how = advice(asked, tool_name(loop.tool), helper and tool_name(helper))
@@ -211,7 +209,8 @@ def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOu
         return _IN_DOUBT
     if names:
         return f"{_CALL_ONE.format(untried=names)} {_OR}"
-    return f"{_OTHERWISE} {either}"
+    asks = helpers.get(WayOut.ASK, "")
+    return f"{_OTHERWISE} {_ASK.format(asks=tool_name(asks)) if asks else _OR}"
 
 
 def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:

@@ -43,12 +43,13 @@ _MORE_FOR_ERROR = 1
 _MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
-_MORE_FOR_PAGE = 2
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
 """By certainty: one error or one message, arguments that differ in numbers alone, an answer that
 says nothing, calls that are alike, any content, and last a list of names that an agent goes
 through."""
+_MORE_FOR_PAGE = 2
+"""Deeds with several tools, for the first ones may have another aim; one more reading is enough."""
 _SHORT_ANSWER = 80
 """Characters of an answer that reports one thing; longer ones bring content."""
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
