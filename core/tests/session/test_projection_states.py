@@ -115,7 +115,57 @@ def test_an_annotation_that_is_there_for_type_checkers_only_is_named(kit: Any) -
         def state(self) -> Fraction:
             raise NotImplementedError
 
+    @attrs.define
+    class Field(BaseProjection):
+        part: Fraction | None = None
+
     run = kit.run()
-    run.trajectory.attach("unread", Unread())
-    with pytest.raises(TypeError, match=r"Unread\.state can't be read: name 'Fraction'.*import"):
-        run.state.feeds.feeds["unread"].save()
+    for name, projection in {"Unread": Unread(), "Field": Field()}.items():
+        run.trajectory.attach(name, projection)
+        with pytest.raises(TypeError, match=rf"{name} can't be read: name 'Fraction'.*import"):
+            run.state.feeds.feeds[name].save()
+
+
+@attrs.define
+class Listed(BaseProjection):
+    """Keeps the names of tools, in fields of its own."""
+
+    quiet: bool = True
+    _tools: set[str] = attrs.field(factory=set)
+    _last: bytes | None = None
+
+    def call_ended(self, call: Any) -> None:
+        self._tools.add(call.tool)
+        self._last = call.tool.encode()
+        self.quiet = False
+
+
+@attrs.define
+class Counted(Listed):
+    """Counts calls as well."""
+
+    count: int = 0
+    unsaved = "as it was"
+
+    def call_ended(self, call: Any) -> None:
+        super().call_ended(call)
+        self.count += 1
+
+
+def test_the_fields_of_an_attrs_class_are_its_state(kit: Any) -> None:
+    run, body = saved(kit, projection := Counted())
+    projection.unsaved = "changed"
+    assert body["runs"][0]["feeds"]["projections"]["tools"] == {
+        "quiet": False,
+        "tools": ["read", "write"],
+        "last": {"$$bytes": "d3JpdGU="},  # it is marked in the state, and that in the snapshot
+        "count": 2,
+    }
+    assert taken_back(kit, run, body, Counted()) == projection
+    assert taken_back(kit, run, body, Counted()).unsaved == "as it was"
+
+
+def test_a_field_that_a_saved_state_lacks_has_its_default(kit: Any) -> None:
+    run, body = saved(kit, Counted())
+    del body["runs"][0]["feeds"]["projections"]["tools"]["count"]
+    assert taken_back(kit, run, body, Counted()).count == 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import attrs
 
 from trimtab._events import ResultDigest
-from trimtab._session.projection import BaseProjection
+from trimtab._session.projection import BaseProjection, saved_class
 from trimtab._types.text import DEEPEST, as_text, error_message, field_names, sanitize, shown
 
 if TYPE_CHECKING:
@@ -392,11 +392,13 @@ def decode_state(projection: BaseProjection, saved: Any) -> tuple[Any] | None:
 
 @cache
 def _declared(kind: Any) -> Any:
-    """Return the type that `state` of a projection's class is annotated with, else `Any`."""
+    """Return the type that a projection's states have, else `Any`."""
     try:
+        if kind.state is BaseProjection.state:
+            return saved_class(kind) or Any
         return get_type_hints(kind.state).get("return", Any)
     except NameError as error:
         raise TypeError(
-            f"the annotation of {kind.__qualname__}.state can't be read: {error}; import its "
-            "types where the module runs, not for type checkers only"
+            f"the types of the state of {kind.__qualname__} can't be read: {error}; import them "
+            "where the module runs, not for type checkers only"
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -56,16 +57,12 @@ class BaseProjection:
     no event or record forever: a run may have 100,000 calls.
 
     Example:
-        >>> class Denials(BaseProjection):
-        ...     count = 0
-        ...     quiet = True
+        >>> @attrs.define(eq=False)
+        ... class Denials(BaseProjection):
+        ...     count: int = 0  # the fields are saved with the session
+        ...     quiet: bool = True
         ...     def call_ended(self, call):
         ...         self.count += call.outcome == "denied"
-        ...         self.quiet = self.count == 0
-        ...     def state(self):
-        ...         return {"count": self.count}
-        ...     def load_state(self, state):
-        ...         self.count = state["count"]
         ...         self.quiet = self.count == 0
 
     Attributes:
@@ -131,11 +128,48 @@ class BaseProjection:
     def state(self) -> Any:
         """Return everything; decisions after `load_state` of it are the same.
 
-        That is JSON-like data, or an attrs class (or dataclass) whose fields have types. The
-        method's return annotation says which: a session saves and reads the state by it. A state
-        that does not fit, such as that of another version, is made anew from the record.
+        Without an override that is a record of the fields of an attrs class, which must have types;
+        other attributes are not kept. An override returns JSON-like data, or an attrs class (or
+        dataclass) whose fields have types. The method's return annotation says which: a session
+        saves and reads the state by it. A state that does not fit, such as that of another version,
+        is made anew from the record.
         """
-        return {}
+        kind: Any = type(self)
+        record, names = saved_class(kind), saved_names(kind)
+        if record is None:
+            return {}
+        return record(**{short: getattr(self, name) for short, name in names.items()})
 
     def load_state(self, state: Any) -> None:
         """Take back what `state` returned."""
+        for short, name in saved_names(type(self)).items():
+            setattr(self, name, getattr(state, short))
+
+
+def saved_names(kind: Any) -> dict[str, str]:
+    """Return the names of an attrs class's fields by those without their underscores."""
+    fields = attrs.fields(kind) if attrs.has(kind) else ()
+    return {each.name.lstrip("_"): each.name for each in fields}
+
+
+@cache
+def saved_class(kind: Any) -> Any:
+    """Return the class of the records that `BaseProjection.state` makes of a projection.
+
+    Args:
+        kind: class of the projection.
+
+    Returns:
+        None for a class without fields of attrs.
+
+    Raises:
+        NameError: the type of a field can't be resolved.
+    """
+    if not attrs.has(kind):
+        return None
+    fields = attrs.fields_dict(attrs.resolve_types(kind))
+    body = {
+        short: attrs.field(default=fields[name].default, type=fields[name].type)
+        for short, name in saved_names(kind).items()
+    }
+    return attrs.make_class(f"Saved{kind.__name__}", body)

@@ -149,10 +149,14 @@ def _succeeded(call: CallRecord) -> bool:
 
 
 @attrs.define(eq=False)
-class Counts:
-    """What a `FailureProjection` knows, as a snapshot keeps it.
+class FailureProjection(CallProjection):
+    """Counts the failures of one run that come back.
 
-    Args:
+    There are two counts: of a failure in any call, which a success of the same operation ends,
+    and of a failure of one exact call, which a success of that call ends. Other successes end
+    neither.
+
+    Attributes:
         turn: turns that count.
         failure: of the last closed turn, the failure that came back most often; else None.
         in_a_row: turns in a row in which everything failed, each time in another way.
@@ -162,6 +166,9 @@ class Counts:
         failures: by key.
     """
 
+    rests = True
+
+    quiet: bool = True
     turn: int = 0
     failure: Failure | None = None
     in_a_row: int = 0
@@ -172,52 +179,37 @@ class Counts:
     waited: int = 0
     failures: dict[str, Failure] = attrs.field(factory=dict)
 
-
-class FailureProjection(CallProjection):
-    """Counts the failures of one run that come back.
-
-    There are two counts: of a failure in any call, which a success of the same operation ends,
-    and of a failure of one exact call, which a success of that call ends. Other successes end
-    neither.
-    """
-
-    rests = True
-
-    def __init__(self) -> None:
-        self.quiet = True
-        self.now = Counts()
-
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
         asked = turn.asked
-        if len(asked) == 1 and self.quiet and not self.now.failures:
+        if len(asked) == 1 and self.quiet and not self.failures:
             call = asked[0]  # a success while nothing goes wrong: the usual turn
             if not (call.failed or call.alike) and call.outcome is not _INTERRUPTED:
-                self.now.turn += 1
-                if self.now.in_a_row and not is_aside(call.tool):
-                    self.now.in_a_row = 0
+                self.turn += 1
+                if self.in_a_row and not is_aside(call.tool):
+                    self.in_a_row = 0
                 return
         failing = [call for call in asked if call.failed or call.alike]
         fine = [call for call in asked if _succeeded(call)]
         if failing or fine:
-            self.now.turn += 1
-            self.now.failure = None
+            self.turn += 1
+            self.failure = None
             self._note_row(failing, fine)
         if any(not call.reads for call in fine):
-            self.now.changed = self.now.turn
+            self.changed = self.turn
         if any(is_wait(call) for call in fine):
-            self.now.waited = self.now.turn
-        if fine and self.now.failures:
+            self.waited = self.turn
+        if fine and self.failures:
             self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
         if failing:
-            self.now.failure = max(
+            self.failure = max(
                 self._count(failing), key=lambda failure: (failure.times, failure.name)
             )
-        self.quiet = self.now.failure is None
+        self.quiet = self.failure is None
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):
-            self.now.in_a_row = 0
+            self.in_a_row = 0
             return
         last = failing[0]
         shape = _NUMBER.sub("0", last.signature or last.complaint)
@@ -226,53 +218,44 @@ class FailureProjection(CallProjection):
         # reads fails for another reason each time, or one program refuses one input after the
         # other, each answer says something new.
         form = without_input(last.command) if last.command else ""
-        asks = form != "" and form == self.now.form
-        differs = shape != self.now.shape and last.fingerprint != self.now.tried
-        if differs and not asks and (last.profile.writes or _alike(shape, self.now.shape)):
-            self.now.in_a_row += 1
-        elif differs or self.now.in_a_row == 0:
-            self.now.in_a_row = 1
-        self.now.shape, self.now.tried, self.now.form = shape, last.fingerprint, form
+        asks = form != "" and form == self.form
+        differs = shape != self.shape and last.fingerprint != self.tried
+        if differs and not asks and (last.profile.writes or _alike(shape, self.shape)):
+            self.in_a_row += 1
+        elif differs or self.in_a_row == 0:
+            self.in_a_row = 1
+        self.shape, self.tried, self.form = shape, last.fingerprint, form
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
-            self.now.failures.pop(f"call {call.fingerprint}", None)
-        for key, failure in tuple(self.now.failures.items()):
+            self.failures.pop(f"call {call.fingerprint}", None)
+        for key, failure in tuple(self.failures.items()):
             if not key.startswith("call ") and operations.intersection(failure.operations):
-                del self.now.failures[key]
+                del self.failures[key]
 
     def _count(self, failing: Iterable[CallRecord]) -> list[Failure]:
         return [self._counted(key, call) for call in failing for key in _keys(call)]
 
     def _counted(self, key: str, call: CallRecord) -> Failure:
-        failure = self.now.failures.pop(key, None)
+        failure = self.failures.pop(key, None)
         name = failure_episode(call)
         if failure is None or (failure.name != name and not key.startswith(_BARE)):
             failure = Failure(name)
         # A call that is cut off, and prints something new after a change, got further.
         new = failure.whole and call.output_fingerprint != failure.whole
-        if new and self.now.changed > failure.last:
+        if new and self.changed > failure.last:
             failure.reset()
-        failure.happened(call, self.now.turn, waited=self.now.waited > failure.last)
+        failure.happened(call, self.turn, waited=self.waited > failure.last)
         if call.alike > failure.times:
             failure.times, failure.varies, failure.obeyed = call.alike, True, False
-        self.now.failures[key] = failure
-        if len(self.now.failures) > _KEPT:
-            del self.now.failures[next(iter(self.now.failures))]
+        self.failures[key] = failure
+        if len(self.failures) > _KEPT:
+            del self.failures[next(iter(self.failures))]
         return failure
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Reset all counts: a message of the user begins a new task."""
         if not message.notification:
-            self.now.failure, self.quiet = None, True
-            self.now.in_a_row = 0
-            self.now.failures.clear()
-
-    def state(self) -> Counts:
-        """Return all counts."""
-        return self.now
-
-    def load_state(self, state: Counts) -> None:
-        """Take back what `state` returned."""
-        self.now = state
-        self.quiet = state.failure is None
+            self.failure, self.quiet = None, True
+            self.in_a_row = 0
+            self.failures.clear()

@@ -210,7 +210,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         return FailureProjection()
 
     def _failure(self, context: GuidanceContext) -> Failure | None:
-        followed = self.followed(context).now
+        followed = self.followed(context)
         failure = followed.failure
         if failure is None or failure.excused():
             return None

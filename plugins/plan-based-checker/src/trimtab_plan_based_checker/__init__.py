@@ -91,14 +91,7 @@ def _first(holder: Any, names: Iterable[str]) -> Any:
     return None
 
 
-@attrs.frozen
-class SavedPlan:
-    """A `SeenPlan` as a snapshot keeps it."""
-
-    current: bool
-    steps: tuple[PlanStep, ...]
-
-
+@attrs.define(eq=False)
 class SeenPlan(CallProjection):
     """The plan of one run, as its tool calls show it.
 
@@ -107,9 +100,8 @@ class SeenPlan(CallProjection):
             does not keep the agent from stopping after a new one.
     """
 
-    def __init__(self) -> None:
-        self.current = False
-        self._steps: tuple[PlanStep, ...] = ()
+    current: bool = False
+    _steps: tuple[PlanStep, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -133,14 +125,6 @@ class SeenPlan(CallProjection):
         """Put the plan aside until a call changes it again."""
         if not message.notification:
             self.current = False
-
-    def state(self) -> SavedPlan:
-        """Return everything."""
-        return SavedPlan(self.current, self._steps)
-
-    def load_state(self, state: SavedPlan) -> None:
-        """Take back what `state` returned."""
-        self.current, self._steps = state.current, state.steps
 
 
 NAME = "plan-based-checker"

@@ -79,22 +79,13 @@ _SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
 _ENDS = frozenset({"kill", "stop", "cancel", "close"})
 
 
-@attrs.frozen(kw_only=True)
-class SavedWaits:
-    """A `Waits` projection as a snapshot keeps it."""
-
-    end: Ending
-    asked: bool
-    tasks: dict[str, bool]
-
-
+@attrs.define(eq=False)
 class Waits(CallProjection):
     """What the agent of one run may be waiting for."""
 
-    def __init__(self) -> None:
-        self._end = Ending()
-        self._asked = False
-        self._tasks: dict[str, bool] = {}
+    _end: Ending = attrs.field(factory=Ending)
+    _asked: bool = False
+    _tasks: dict[str, bool] = attrs.field(factory=dict)
 
     def reason(self, open_steps: Sequence[str], done_steps: Sequence[str] = ()) -> str:
         """Return why the turn may end with open steps; empty if there is no reason.
@@ -169,15 +160,6 @@ class Waits(CallProjection):
         for task in [task for task in self._tasks if task in call.params_text]:
             if words & _ENDS or has_ended(call.output):
                 del self._tasks[task]
-
-    def state(self) -> SavedWaits:
-        """Return everything."""
-        return SavedWaits(end=attrs.evolve(self._end), asked=self._asked, tasks=dict(self._tasks))
-
-    def load_state(self, state: SavedWaits) -> None:
-        """Take back what `state` returned."""
-        self._end, self._asked = attrs.evolve(state.end), state.asked
-        self._tasks = dict(state.tasks)
 
 
 def _told_by(call: CallRecord) -> str:

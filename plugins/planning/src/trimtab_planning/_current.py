@@ -22,7 +22,7 @@ from trimtab import (
 from trimtab.text import plural, quote, shorten
 from trimtab.trajectory import Following
 from trimtab_planning._history import PlanHistory, ReflectionAdded, current_plan
-from trimtab_planning._plan_calls import HostPlan, SavedHostPlan
+from trimtab_planning._plan_calls import HostPlan
 from trimtab_planning._plans import tool_names
 
 LEAST, MOST = 120, 500
@@ -154,15 +154,7 @@ class Shown:
     compactions: int
 
 
-@attrs.frozen
-class SavedView:
-    """A `PlanView` as a snapshot keeps it."""
-
-    plan: SavedHostPlan
-    compactions: int
-    last: Shown | None
-
-
+@attrs.define(eq=False)
 class PlanView(HostPlan):
     """The plan of the host's own tools, and what the agent was shown.
 
@@ -171,23 +163,12 @@ class PlanView(HostPlan):
         last: what was shown last; None before the first time.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.compactions = 0
-        self.last: Shown | None = None
+    compactions: int = 0
+    last: Shown | None = None
 
     def compacted(self) -> None:
         """Count it: what was shown may be gone."""
         self.compactions += 1
-
-    def state(self) -> SavedView:  # type: ignore[override]
-        """Return everything."""
-        return SavedView(super().state(), self.compactions, self.last)
-
-    def load_state(self, state: SavedView) -> None:  # type: ignore[override]
-        """Take back what `state` returned."""
-        super().load_state(state.plan)
-        self.compactions, self.last = state.compactions, state.last
 
 
 @attrs.frozen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from enum import StrEnum
 
 import attrs
@@ -12,7 +11,7 @@ from trimtab import Plan, PlanStep, ToolInvoked
 from trimtab.events import CallOrigin
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord, Turn
-from trimtab_planning._plan_calls import HostPlan, SavedHostPlan, is_neutral
+from trimtab_planning._plan_calls import HostPlan, is_neutral
 from trimtab_planning._plans import matched
 from trimtab_signals import text_of
 
@@ -74,30 +73,7 @@ class RecentCall:
     words: frozenset[str]
 
 
-@attrs.frozen
-class SavedTrack:
-    """A `PlanTrack` as a snapshot keeps it."""
-
-    host: SavedHostPlan
-    plan: Plan | None
-    changes: int
-    turns: int
-    turns_at_change: int
-    work: int
-    work_at_change: int
-    seen: int
-    rewrites: int
-    opened: dict[str, int]
-    used: dict[str, int]
-    recent: tuple[RecentCall, ...]
-    finding: Drift | None
-    called: dict[str, int] = attrs.field(factory=dict)
-
-
-_KEPT = {field.name for field in attrs.fields(SavedTrack)} - {"host", "finding"}
-"""Private attributes of a `PlanTrack` that a snapshot keeps, without their underscore."""
-
-
+@attrs.define(eq=False)
 class PlanTrack(HostPlan):
     """Follows a plan and the work between its changes.
 
@@ -105,17 +81,19 @@ class PlanTrack(HostPlan):
         finding: what the last change shows, until it is mended.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.finding: Drift | None = None
-        self._plan: Plan | None = None
-        self._changes = self._rewrites = 0
-        self._turns = self._turns_at_change = 0
-        self._work = self._work_at_change = self._seen = 0
-        self._opened: dict[str, int] = {}
-        self._used: dict[str, int] = {}
-        self._called: dict[str, int] = {}
-        self._recent: tuple[RecentCall, ...] = ()
+    finding: Drift | None = None
+    _plan: Plan | None = None
+    _changes: int = 0
+    _rewrites: int = 0
+    _turns: int = 0
+    _turns_at_change: int = 0
+    _work: int = 0
+    _work_at_change: int = 0
+    _seen: int = 0
+    _opened: dict[str, int] = attrs.field(factory=dict)
+    _used: dict[str, int] = attrs.field(factory=dict)
+    _called: dict[str, int] = attrs.field(factory=dict)
+    _recent: tuple[RecentCall, ...] = ()
 
     def call_ended(self, call: ToolInvoked) -> None:
         """Follow a call: a change of the host's plan, or work."""
@@ -311,18 +289,6 @@ class PlanTrack(HostPlan):
 
     def _mark(self) -> None:
         self._turns_at_change, self._work_at_change = self._turns, self._work
-
-    def state(self) -> SavedTrack:  # type: ignore[override]
-        """Return everything."""
-        kept = {name: copy(getattr(self, f"_{name}")) for name in _KEPT}
-        return SavedTrack(super().state(), finding=self.finding, **kept)
-
-    def load_state(self, state: SavedTrack) -> None:  # type: ignore[override]
-        """Take back what `state` returned."""
-        super().load_state(state.host)
-        self.finding = state.finding
-        for name in _KEPT:
-            setattr(self, f"_{name}", copy(getattr(state, name)))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -236,20 +236,12 @@ def steps_after(known: tuple[PlanStep, ...], call: ToolInvoked) -> tuple[PlanSte
     return None if steps is None else steps[:MAX_STEPS]
 
 
-@attrs.frozen
-class SavedHostPlan:
-    """A `HostPlan` as a snapshot keeps it."""
-
-    current: bool
-    steps: tuple[PlanStep, ...]
-
-
+@attrs.define(eq=False)
 class HostPlan(BaseProjection):
     """The plan of one run, as the calls of the host's own tools show it."""
 
-    def __init__(self) -> None:
-        self._steps: tuple[PlanStep, ...] = ()
-        self._current = False
+    _steps: tuple[PlanStep, ...] = ()
+    _current: bool = False
 
     @property
     def plan(self) -> Plan | None:
@@ -266,11 +258,3 @@ class HostPlan(BaseProjection):
         """Put an unfinished plan aside until a call changes it again."""
         if not message.notification and any(not step.done for step in self._steps):
             self._current = False
-
-    def state(self) -> SavedHostPlan:
-        """Return everything."""
-        return SavedHostPlan(self._current, self._steps)
-
-    def load_state(self, state: SavedHostPlan) -> None:
-        """Take back what `state` returned."""
-        self._current, self._steps = state.current, state.steps

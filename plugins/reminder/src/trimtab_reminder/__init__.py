@@ -56,16 +56,7 @@ class Offered:
     nudges: int
 
 
-@attrs.frozen
-class SavedMemory:
-    """A `Memory` as a snapshot keeps it."""
-
-    said: dict[str, Gauges]
-    offered: Offered | None
-    compactions: int
-    requests: int
-
-
+@attrs.define(eq=False)
 class Memory(BaseProjection):
     """Remembers of one run when each rule was said.
 
@@ -74,11 +65,10 @@ class Memory(BaseProjection):
         offered: the rules that were handed over last, until it is known whether they were said.
     """
 
-    def __init__(self) -> None:
-        self.said: dict[str, Gauges] = {}
-        self.offered: Offered | None = None
-        self._compactions = 0
-        self._requests = 0
+    said: dict[str, Gauges] = attrs.field(factory=dict)
+    offered: Offered | None = None
+    _compactions: int = 0
+    _requests: int = 0
 
     def gauges(self, context: GuidanceContext, window: int | None) -> Gauges:
         """Return how things stand now.
@@ -128,15 +118,6 @@ class Memory(BaseProjection):
     def user_spoke(self, message: MessageRecord) -> None:
         """Count a request."""
         self._requests += not message.notification
-
-    def state(self) -> SavedMemory:
-        """Return everything."""
-        return SavedMemory(dict(self.said), self.offered, self._compactions, self._requests)
-
-    def load_state(self, state: SavedMemory) -> None:
-        """Take back what `state` returned."""
-        self.said, self.offered = dict(state.said), state.offered
-        self._compactions, self._requests = state.compactions, state.requests
 
 
 def is_due(rule: Rule, said: Gauges | None, now: Gauges) -> bool:

@@ -364,15 +364,13 @@ class CallProjection(BaseProjection):
     """A projection that takes `CallRecord` and `TurnRecord` in place of events: override as there.
 
     Example:
+        >>> import attrs
         >>> from trimtab_signals import CallProjection
-        >>> class Failures(CallProjection):
-        ...     count = 0
+        >>> @attrs.define
+        ... class Failures(CallProjection):
+        ...     count: int = 0
         ...     def call_ended(self, call, event):
         ...         self.count += call.failed
-        ...     def state(self):
-        ...         return {"count": self.count}
-        ...     def load_state(self, state):
-        ...         self.count = state["count"]
     """
 
     needs = Calls
