@@ -21,6 +21,7 @@ from trimtab_proxy._identity import (
     Link,
     Name,
     Relation,
+    chain,
     descriptions,
     history,
     host_for,
@@ -64,13 +65,16 @@ class Decision:
     Args:
         words: what is put in; empty for nothing.
         number: of the request within the conversation.
+        asked: what the user says at its end.
+        chained: stands for all that it holds.
     """
 
     relation: Relation
     words: str = ""
     thread: Thread | None = None
     number: int = 0
-    now: History = history(())
+    asked: tuple[str, ...] = ()
+    chained: int = 0
     info: RequestInfo = attrs.field(factory=RequestInfo)
 
 
@@ -192,11 +196,9 @@ class Guide:
         with thread.lock:
             if thread.closed or thread.number != decision.number:
                 return
-            items = decision.now.items[decision.now.told :]
-            asked = (item.raw for item in items)
-            thread.follower.heard(answer, asked, decision.info)
+            thread.follower.heard(answer, decision.asked, decision.info)
         with self.threads.lock:
-            self.threads.answered(thread, decision.now, answer)
+            self.threads.answered(thread, decision.chained, answer)
 
     def judge(self, decision: Decision, answer: Answer) -> Verdict:
         """Return what becomes of an answer, where the proxy decides about answers.
@@ -211,15 +213,14 @@ class Guide:
         with thread.lock:
             if thread.closed or thread.number != decision.number:
                 return Verdict()
-            asked = [item.raw for item in decision.now.items[decision.now.told :]]
-            thread.follower.commit(answer, asked, decision.info)
+            thread.follower.commit(answer, decision.asked, decision.info)
             verdict = Verdict()
             if answer.calls:
                 verdict = Verdict(refusal=thread.follower.refuse(answer))
             elif answer.stop_reason in _NATURAL_ENDS:
                 verdict = Verdict(feedback=thread.follower.may_stop(answer))
         with self.threads.lock:
-            self.threads.answered(thread, decision.now, answer)
+            self.threads.answered(thread, decision.chained, answer)
         return verdict
 
     def close(self, reason: str = "the proxy ends") -> None:
@@ -363,7 +364,10 @@ class Guide:
             words = thread.words if same else ""
             if now.told > link.known and not thread.closed:
                 words = self._tell(wire, link, thread, now)
-            return Decision(link.relation, words, thread, thread.number, now)
+            # Not the items themselves: a thousand decisions wait for their answers.
+            asked = tuple(item.raw for item in now.items[now.told :])
+            chained = chain(now.keys)[-1] if now.keys else 0
+            return Decision(link.relation, words, thread, thread.number, asked, chained)
 
     def _tell(self, wire: Wire, link: Link, thread: Thread, now: History) -> str:
         if link.relation in {Relation.COMPACTED, Relation.TRIMMED}:

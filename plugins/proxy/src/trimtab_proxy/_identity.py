@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -301,10 +302,6 @@ def only_repeats_the_user(now: History, told: Sequence[str]) -> bool:
     return not now.has_answers and any(key[0] in "cCt" for key in told)
 
 
-def chain(keys: Sequence[str]) -> list[int]:
-    """Return for each key a hash of all keys up to it."""
-    hashes, last = [], 0
-    for key in keys:
-        last = hash((last, key))
-        hashes.append(last)
-    return hashes
+def chain(keys: Sequence[str], last: int = 0) -> list[int]:
+    """Return for each key a hash of all keys up to it, and of those that `last` stands for."""
+    return list(accumulate(keys, lambda before, key: hash((before, key)), initial=last))[1:]

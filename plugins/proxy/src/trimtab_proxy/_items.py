@@ -6,7 +6,6 @@ Here are the sentences that the programs themselves write for calls that never r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Protocol
@@ -18,8 +17,6 @@ from trimtab.events import Evidence
 from trimtab_proxy._json import Place
 
 Json = Mapping[str, Any]
-SEPARATORS = b" \t\n\r,"
-"""What stands between the messages of a body."""
 
 
 class Kind(Enum):
@@ -37,34 +34,12 @@ class Item:
 
     Args:
         key: equal for the same item in a later request: an id, or a hash of the words.
-        held: the block or message that it was read from, of a text its words; or where those can
-            be read again.
+        raw: the block or message that it was read from; of a text, its words.
     """
 
     kind: Kind
     key: str
-    _held: Any
-    _at: int = 0
-
-    @property
-    def raw(self) -> Any:
-        """The block or message that it was read from; of a text, its words."""
-        held = self._held
-        return held.raw(self._at) if isinstance(held, Source) else held
-
-
-@attrs.frozen(eq=False)
-class Source:
-    """A message that is kept as it was written, to be read again."""
-
-    wire: Wire
-    text: bytes
-    numbering: Numbering
-
-    def raw(self, index: int) -> Any:
-        """Return what an item of it was read from."""
-        items, _ = self.wire.items(json.loads(self.text.lstrip(SEPARATORS)), self.numbering)
-        return items[index].raw
+    raw: Any
 
 
 @attrs.frozen(eq=False)

@@ -21,7 +21,7 @@ from trimtab_proxy._identity import Headers
 from trimtab_proxy._items import Answer, Json, Wire, items_of, objects
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._openai import ChatCompletions, Responses
-from trimtab_proxy._reader import Insertion, Reader
+from trimtab_proxy._reader import Insertion, read
 
 ANTHROPIC_MESSAGES = AnthropicMessages()
 CHAT_COMPLETIONS = ChatCompletions()
@@ -103,7 +103,6 @@ class GuideService:
 
     def __init__(self, guide: Guide) -> None:
         self.guide = guide
-        self._reader = Reader()
         self._lock = Lock()
         self._tickets: OrderedDict[int, Decision] = OrderedDict()
         self._number = 0
@@ -113,11 +112,12 @@ class GuideService:
     ) -> Decided:
         """Return what becomes of a request to the API of this name."""
         api = wire_named(wire)
-        document = self._reader.read(api, body)
+        document = read(api, body)
         texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-        decision = self.guide.request(api, texts, document.fields, document.items, provider)
+        items = items_of(api, document.fields)
+        decision = self.guide.request(api, texts, document.fields, items, provider)
         ticket = self._ticket(decision) if decision.thread is not None else None
-        last = document.last() if decision.words else None
+        last = document.last.value if decision.words and document.last else None
         place = api.place(last) if isinstance(last, dict) else None
         if place is None:
             return Decided(ticket)

@@ -167,11 +167,11 @@ class Threads:
             self._index_chains(thread, (chain(now.keys[: now.told])[-1], chain(now.keys)[-1]))
         self.index_ids(thread, (key for key in now.keys[: now.told] if key[0] == "c"))
 
-    def answered(self, thread: Thread, now: History, answer: Answer) -> None:
-        """Index a conversation by the answer that a request got."""
+    def answered(self, thread: Thread, chained: int, answer: Answer) -> None:
+        """Index a conversation by the answer to a request, whose items `chained` stands for."""
         self.index_ids(thread, (f"c{call.call_id}" for call in answer.calls if call.call_id))
         if thread.name is None and not answer.calls and answer.text.strip():
-            self._index_chains(thread, (chain([*now.keys, text_key(answer.text)])[-1],))
+            self._index_chains(thread, chain([text_key(answer.text)], chained))
 
     def index_ids(self, thread: Thread, keys: Iterable[str]) -> None:
         """Index a conversation by ids of calls."""
