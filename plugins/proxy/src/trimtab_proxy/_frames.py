@@ -1,6 +1,6 @@
 """What the relay and the process that asks providers share: frames, interrupts, freed memory.
 
-A frame is its length and a pickle: both ends are one program of one user, connected by pipes.
+A frame is a pickle: both ends are one program of one user, connected by pipes.
 
 A handler is not told where a signal comes from; a thread that waits for it is. So interrupts are
 kept out of all threads of this process, and one thread waits for them.
@@ -12,7 +12,6 @@ import gc
 import os
 import pickle
 import signal
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -21,8 +20,6 @@ from typing import IO, Any
 import attrs
 
 from trimtab_proxy._guide import Counts
-
-_LENGTH = struct.Struct("!Q")
 
 
 @attrs.frozen
@@ -81,21 +78,15 @@ class Reply:
 
 def read_frame(stream: IO[bytes]) -> Any:
     """Return the next frame; an EOFError where the other end has gone."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    (size,) = _LENGTH.unpack(head)
-    body = stream.read(size)
-    if len(body) < size:
-        raise EOFError
-    return pickle.loads(body)  # noqa: S301  # of the process that was started, or that started us
+    try:
+        return pickle.load(stream)  # noqa: S301  # of the process that was started, or started us
+    except pickle.UnpicklingError as error:  # it has gone within a frame
+        raise EOFError from error
 
 
 def write_frame(stream: IO[bytes], frame: Any) -> None:
     """Write a frame."""
-    body = pickle.dumps(frame, pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(body)))
-    stream.write(body)
+    stream.write(pickle.dumps(frame, pickle.HIGHEST_PROTOCOL))
     stream.flush()
 
 
