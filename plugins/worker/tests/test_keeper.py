@@ -389,8 +389,8 @@ def test_only_an_outcome_of_a_mailbox_is_one(answer):
     from trimtab_worker._keeper import extend
 
     class Odd(InMemoryMailbox):
-        def prolong(self, receipt, seconds):
-            return answer
+        def prolong_many(self, asked):
+            return [answer] * len(asked)
 
     mailbox = Odd()
     for _ in range(2):

@@ -41,12 +41,15 @@ class Recorded(InMemoryMailbox):
         self.calls = []
 
     def prolong(self, receipt, seconds):
-        stored = self._stored.get(receipt[0])
-        before = stored.visible_at if stored else math.nan
+        before = self.ends(receipt)
         outcome = Unknown("down") if self.failing else super().prolong(receipt, seconds)
-        stored = self._stored.get(receipt[0])
-        self.calls.append((receipt, before, stored.visible_at if stored else math.nan, outcome))
+        self.calls.append((receipt, before, self.ends(receipt), outcome))
         return outcome
+
+    def ends(self, receipt):
+        """When the message is ready again; NaN where it is gone."""
+        left = [one.until for one in self.peek(1_000) if one.id == str(receipt[0])]
+        return left[0] if left else math.nan
 
 
 class Job:
@@ -142,7 +145,7 @@ class LeaseMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost_or_acknowledged_twice(self):
         assert len(self.acked) == len(set(self.acked))
-        assert len(self.mailbox._stored) == self.sent - len(self.acked)
+        assert len(self.mailbox.peek(1_000)) == self.sent - len(self.acked)
 
 
 TestLeases = LeaseMachine.TestCase

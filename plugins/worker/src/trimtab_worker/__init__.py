@@ -49,7 +49,6 @@ from trimtab_worker._loops import (
     structure_json,
 )
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
-from trimtab_worker._memory import InMemoryMailbox
 from trimtab_worker._message import Codec, Envelope, Mailbox, Message
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
@@ -77,7 +76,7 @@ from trimtab_worker._records import (
 )
 from trimtab_worker._setup import WorkerSetup, open_mailbox, split_queue
 from trimtab_worker._snapshots import SnapshotStore, SqliteSnapshots
-from trimtab_worker._sqlite import SqliteMailbox
+from trimtab_worker._sqlite import InMemoryMailbox, SqliteMailbox
 from trimtab_worker._work import Attempt, Work
 
 __all__ = [

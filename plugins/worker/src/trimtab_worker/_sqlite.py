@@ -1,15 +1,18 @@
-"""The embedded mailbox: one SQLite file, shared by threads and processes of one machine."""
+"""Embedded mailboxes: one SQLite file for all processes of a machine, and one in memory."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+import attrs
 
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._pool import ConnectionPool
@@ -187,14 +190,7 @@ class SqliteMailbox(BaseMailbox[Body]):
         return self._do(RELEASE, (self._now() + delay, *receipt)).rowcount > 0
 
     def prolong(self, receipt: Receipt, seconds: float) -> Extension:
-        identifier, token = receipt
-        now = self._now()
-        values = {"until": now + seconds, "id": identifier, "token": token}
-        try:
-            rows = self._do(PROLONG, values).rows
-        except MailboxError as error:
-            return Unknown(str(error))
-        return Granted(rows[0][0] - now) if rows else GONE
+        return self.prolong_many([(receipt, seconds)])[0]
 
     def prolong_many(self, asked: Sequence[tuple[Receipt, float]]) -> Sequence[Extension]:
         """Extend several leases in one transaction."""
@@ -277,18 +273,13 @@ class SqliteMailbox(BaseMailbox[Body]):
         return self.clock.monotonic() + self._offset
 
     def _do(self, sql: str, values: Any) -> _Result:
-        connection = self._lend()
-        try:
+        with self._connection() as connection:
             cursor = connection.execute(sql, values)
-            result = _Result(cursor.fetchall(), cursor.rowcount, cursor.lastrowid)
-        except sqlite3.Error as error:
-            self._pool.drop(connection)
-            raise self._failed(error) from error
-        self._pool.give(connection)
-        return result
+            return _Result(cursor.fetchall(), cursor.rowcount, cursor.lastrowid)
 
-    def _lend(self) -> sqlite3.Connection:
-        """Lend a connection to the file that has the mailbox's name now."""
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection to the file that has the mailbox's name now; an error closes it."""
         if self._file is None:
             self._prepare()
         elif self._file != self._identity():
@@ -296,7 +287,11 @@ class SqliteMailbox(BaseMailbox[Body]):
             self._file = None
             self._pool.close()
             raise MailboxError(f"mailbox {self.path} was deleted or replaced by another file")
-        return self._pool.take()
+        try:
+            with self._pool.use() as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -310,18 +305,11 @@ class SqliteMailbox(BaseMailbox[Body]):
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that takes the write lock at once; an error closes its connection."""
-        connection = self._lend()
-        try:
+        """A transaction that takes the write lock at once."""
+        with self._connection() as connection:
             connection.execute("begin immediate")
             yield connection
             connection.execute("commit")
-        except BaseException as error:
-            self._pool.drop(connection)
-            if isinstance(error, sqlite3.Error):
-                raise self._failed(error) from error
-            raise
-        self._pool.give(connection)
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -361,6 +349,61 @@ class SqliteMailbox(BaseMailbox[Body]):
             raise
         self._file = self._identity()
         self._pool.give(connection)
+
+
+class InMemoryMailbox(SqliteMailbox[Body]):
+    """A mailbox in this process's memory, for tests: nothing survives the process.
+
+    Args:
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+        clock: where the time is read; leases are judged by its monotonic seconds alone.
+    """
+
+    facts = attrs.evolve(SqliteMailbox.facts, engine="memory", batch=1, call_timeout=0.1)
+
+    def __init__(
+        self,
+        body: type[Body] | Sequence[type[Any]] | None = None,
+        *,
+        clock: Clock = LEASE_CLOCK,
+    ) -> None:
+        self._lock = threading.RLock()
+        super().__init__(":memory:", body, clock=clock)
+        self._offset = clock.now().timestamp() - clock.monotonic()
+
+    @classmethod
+    def from_url(cls, url: str, body: Any = None) -> InMemoryMailbox[Any]:
+        """Return a new, empty mailbox: ``memory:``.
+
+        Args:
+            url: only ``memory:``.
+            body: type of the bodies; None for anything that JSON holds.
+
+        Raises:
+            MailboxError: the URL says more, as if there could be several.
+        """
+        if url not in ("memory:", "memory://"):
+            raise MailboxError(f"{url!r}: a mailbox in memory has no name; write memory:")
+        return cls(body)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Lend the one connection, which holds the messages, to one thread at a time."""
+        with self._lock:
+            connection = self._pool.take()
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                self._pool.give(connection)
+
+    def _identity(self) -> tuple[int, int] | None:
+        return None
+
+    def close(self) -> None:
+        """Keep the messages: they end with this object."""
 
 
 class _Result(NamedTuple):
