@@ -47,8 +47,6 @@ KNOWN = frozenset(
         "r3-clock-watching~other-times",
         "r4-background-agent~state-as-boolean",
         "r4-denials-are-findings~failed-heading",
-        # Too few deeds lie among the thoughts that are looked back at.
-        "r16-the-box-stays-empty-tr~thoughts-between",
         "r4-message-without-target~time-on-each-line",
         "shape-batch-reordered-volatile~ticking-fields",
         "shape-denied-again~failed-heading",

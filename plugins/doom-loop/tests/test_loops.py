@@ -304,6 +304,19 @@ def test_a_loop_behind_thoughts_outlives_a_restart():
     player = play([READ, aside(1), READ, aside(2)])
     player.restart()
     assert player.play([READ]).first == 4
+    thinks = play([READ, aside(1), aside(1)])
+    thinks.restart()
+    assert thinks.play([aside(1)]).first == 3
+
+
+def test_thoughts_after_each_deed_shorten_no_window():
+    rounds = [Call("read", {"path": f"{name}.txt"}, f"text of {name}") for name in "abcdefghij"]
+    with_thoughts = [
+        call
+        for number, deed in enumerate(rounds * 3)
+        for call in (deed, Call("think", {"text": f"part {number}"}, "noted"))
+    ]
+    assert first(with_thoughts) == 2 * first(rounds * 3)
 
 
 def test_a_state_that_moved_by_itself_gets_more_patience_than_one_that_never_did():
@@ -978,6 +991,9 @@ def test_one_call_that_answers_whatever_the_user_says_is_told_the_fourth_time():
     assert first(turns_of(put_off, SAID)) == 7
     kinds = Call("list_rooms", {}, [{"soort": "zaal", "plaatsen": 40}, {"soort": "hok", "maat": 4}])
     assert first(turns_of(kinds, SAID, "Een ogenblik, ik ga het na.")) == 10
+    thought = Call("think", {"text": "what to say"}, "noted")
+    actions = [one for said in SAID for one in (Message(said), thought, NODE, thought)]
+    assert first(actions) == 14
 
 
 @pytest.mark.parametrize(

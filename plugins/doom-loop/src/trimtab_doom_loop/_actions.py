@@ -14,7 +14,6 @@ from trimtab_signals import (
     Slot,
     TurnRecord,
     confirms,
-    is_aside,
     is_wait,
     moved,
     same_outputs,
@@ -183,13 +182,11 @@ class Actions:
     Attributes:
         kept: the actions, oldest first; their numbers are consecutive.
         newest_is_news: whether the last is a single call, and neither it nor its answer was there.
-        aside: number of the latest action in which something was only thought or planned, or -1.
     """
 
     def __init__(self, keep: int) -> None:
         self.kept: deque[Action] = deque(maxlen=keep)
         self.newest_is_news = False
-        self.aside = -1
         self._keep = keep
         self._number = 0
         self._tidy_at = keep
@@ -241,8 +238,6 @@ class Actions:
             if action.earlier >= 0 or not (profile.read_only or profile.command_params):
                 is_new = self._note_like(action) and is_new
         self.kept.append(action)
-        if is_aside(call.tool) or (len(calls) > 1 and any(is_aside(one.tool) for one in calls)):
-            self.aside = number
         action.alike = self._tools.pop(call.tool, -1)
         self._tools[call.tool] = number
         if number >= self._tidy_at:

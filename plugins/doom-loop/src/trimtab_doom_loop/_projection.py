@@ -61,13 +61,10 @@ _MORE_FOR_TEXT = 2
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
 _LOOKED_BACK = 32
-"""Actions among which it is looked for asides: as many again as the longest round has."""
+"""Actions among which it is looked for readings: as many again as the longest round has."""
 _BETWEEN_READINGS = 3
 """A reading aside comes after so many actions at least: where more is read between actions, these
 may rest on it."""
-_BETWEEN_ASIDES = 6
-"""Actions among which an aside lies where an agent thinks or plans now and then: only behind one
-is an answer that is new looked at again without it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
 _WATCH = 300.0
@@ -98,6 +95,7 @@ class SavedLoops:
     """A `LoopProjection` as a snapshot keeps it; what follows from the turns is left out."""
 
     turns: tuple[SavedTurn, ...]
+    thoughts: SavedLoops | None
     streak: int
     stale: int
     orders: Orders
@@ -133,6 +131,7 @@ class LoopProjection(CallProjection):
         self._profiles = profiles or ToolProfiles()
         self._actions = Actions(limits.kept)
         self._rejections = Rejections(limits.times, limits.similarity)
+        self._thoughts: LoopProjection | None = None  # of what was thought since the last deed
         self._streak = 0
         self._stale = 0
         self._turns = 0
@@ -150,31 +149,50 @@ class LoopProjection(CallProjection):
     # Calls -------------------------------------------------------------------------------------
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Judge the action of a turn, also as if nothing were thought, planned or read aside."""
-        self._judge(turn)
+        """Judge the action of a turn, also as if nothing were read aside. A thought or a plan is
+        no deed: those in a row are judged by themselves.
+        """
+        asked = turn.asked
+        if any(is_aside(call.tool) for call in asked):
+            deeds = tuple([call for call in turn.calls if not is_aside(call.tool)])
+            if not any(call in asked for call in deeds):
+                self._think(turn)
+                return
+            turn = TurnRecord(deeds, turn.number)
+        self._thoughts = None
+        self.judge(turn)
         actions, kept = self._actions, self._actions.kept
-        if self.loop is not None or not kept or kept[-1].turn is not turn:
+        if self.loop is not None or actions.newest_is_news or not kept or kept[-1].turn is not turn:
             return
-        if actions.newest_is_news and not (
-            kept[0].number <= actions.aside < kept[-1].number < actions.aside + _BETWEEN_ASIDES
-            and actions.may_repeat(kept[-1])
-        ):
-            return
-        left, read_at = _without_asides(list(kept)[-_LOOKED_BACK:])
+        left = _without_readings(list(kept)[-_LOOKED_BACK:])
         if not left or left[-1].number != turn.number:
             return
-        bare = LoopProjection(self._limits, self._profiles)
-        bare._obey(self._orders)
+        bare = self._like()
         for one in left:
-            bare._judge(one)
-        if bare.loop is not None:
-            found = bare.loop
-            if read_at:
-                found = attrs.evolve(found, apart=True, confidence=min(found.confidence, _DOUBT))
+            bare.judge(one)
+        if (found := bare.loop) is not None:
+            found = attrs.evolve(found, apart=True, confidence=min(found.confidence, _DOUBT))
             self.loop = self._latest = self._named(found)
             self.quiet = False
 
-    def _judge(self, turn: TurnRecord) -> None:
+    def _think(self, turn: TurnRecord) -> None:
+        """Judge thoughts and plans beside those since the last deed."""
+        self._thoughts = self._thoughts or self._like()
+        self._thoughts.judge(turn)
+        found = self._thoughts.loop
+        self._turns = turn.number + 1
+        self.loop = found and self._named(found)
+        self._latest = self.loop or self._latest
+        self.quiet = self.loop is None and self.chant is None
+
+    def _like(self) -> LoopProjection:
+        """Return a projection of the same options and orders that knows of no actions."""
+        other = LoopProjection(self._limits, self._profiles)
+        other._obey(self._orders)
+        return other
+
+    def judge(self, turn: TurnRecord) -> None:
+        """Judge the action of a turn, without what was thought or planned in it."""
         if turn.calls is not turn.asked and len(turn.calls) != len(turn.asked):
             self._interfered()
         actions = self._actions
@@ -383,6 +401,7 @@ class LoopProjection(CallProjection):
 
     def _interfered(self) -> None:
         self._actions.clear()
+        self._thoughts = None
         self._streak = self._stale = 0
         self.loop = self.chant = self._latest = None
         self.quiet = True
@@ -393,6 +412,7 @@ class LoopProjection(CallProjection):
         """Return the kept turns, and what can't be derived from them."""
         return SavedLoops(
             turns=tuple([SavedTurn.of(action.turn) for action in self._actions.kept]),
+            thoughts=self._thoughts.state() if self._thoughts else None,
             streak=self._streak,
             stale=self._stale,
             orders=self._orders,
@@ -416,6 +436,9 @@ class LoopProjection(CallProjection):
         self._interfered()
         for turn in state.turns:
             self._actions.add(turn.restored(self._profiles))
+        if state.thoughts is not None:
+            self._thoughts = self._like()
+            self._thoughts.load_state(state.thoughts)
         self._streak = state.streak
         self._stale = state.stale
         self._obey(state.orders)
@@ -433,24 +456,13 @@ class LoopProjection(CallProjection):
         self.quiet = self.loop is None and self.chant is None
 
 
-def _without_asides(actions: Sequence[Action]) -> tuple[list[TurnRecord], bool]:
-    """Return the turns of actions without what was thought, planned or read aside, and whether
-    something was read: only those since a reading that turned out to be none, for work rests on it.
-
-    Beside thoughts a reading is part of a round.
+def _without_readings(actions: Sequence[Action]) -> list[TurnRecord]:
+    """Return the turns of actions without what was read aside, none if nothing was: only those
+    since a reading that turned out to be none, for work rests on it.
     """
-    thinks = any(is_aside(call.tool) for one in actions for call in one.turn.asked)
     left: list[TurnRecord] = []
     before, read, apart, has_read = actions[0], "", _BETWEEN_READINGS, False
     for action in actions:
-        if thinks:
-            turn = action.turn
-            calls = tuple([call for call in turn.calls if not is_aside(call.tool)])
-            if len(calls) == len(turn.calls):
-                left.append(turn)
-            elif calls:
-                left.append(TurnRecord(calls, turn.number))
-            continue
         if left and apart >= _BETWEEN_READINGS and _is_reading(action, before):
             apart, read, has_read = 0, action.calls[0].output, True
             continue
@@ -458,7 +470,7 @@ def _without_asides(actions: Sequence[Action]) -> tuple[list[TurnRecord], bool]:
             left, read = [], ""
         left.append(action.turn)
         before, apart = action, apart + 1
-    return (left if thinks or has_read else []), has_read
+    return left if has_read else []
 
 
 def _rests_on(action: Action, read: str, before: Action) -> bool:
