@@ -103,7 +103,7 @@ def _is_of_the_engine(part: str) -> bool:
     project = ROOT / part / "pyproject.toml"
     if not part.startswith("plugins/") or not project.exists():
         return part == "core"
-    if part == "plugins/signals":  # what the providers have in common
+    if part in ("plugins/signals", "plugins/testing"):  # what the providers have in common
         return True
     return PROVIDERS.search(project.read_text()) is not None
 
@@ -132,7 +132,11 @@ def _no_provider_fails(request: pytest.FixtureRequest) -> Iterator[None]:
     A test that wants one takes the warnings away: ``caplog.clear()``.
     """
     part = _part(request.path)
-    of_a_provider = part != "core" and "tests" in request.path.parts and _is_of_the_engine(part)
+    of_a_provider = (
+        part not in ("core", "plugins/testing")
+        and "tests" in request.path.parts
+        and _is_of_the_engine(part)
+    )
     if not of_a_provider or request.node.get_closest_marker("e2e"):
         yield
         return

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 WHEELS = ROOT / ".dev" / "wheels"
 CORE = ROOT / "core"
+TESTING = ROOT / "plugins" / "testing"
 TEST_SERVERS = ROOT / "tests" / "servers"
 RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
@@ -148,7 +149,7 @@ def install(options: argparse.Namespace) -> int:
 
 
 def solo(options: argparse.Namespace) -> int:
-    """Install core alone, then core and one plugin after another as a user would; run their tests.
+    """Install core, then core and one plugin after another as a user would; run their tests.
 
     The tests are those of the source archive, with what it holds and nothing of the repository. A
     plugin whose tests need another one says so in its dependencies.
@@ -157,7 +158,7 @@ def solo(options: argparse.Namespace) -> int:
     failed = []
     for folder in [CORE, *plugins] if not options.plugins else plugins:
         remove_ours()
-        folders = dict.fromkeys([CORE, *siblings(folder), folder, TEST_SERVERS])
+        folders = dict.fromkeys([CORE, TESTING, *siblings(folder), folder, TEST_SERVERS])
         install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
         with tempfile.TemporaryDirectory() as temporary:
             run([sys.executable, *UV_BUILD, "--sdist", "--out-dir", temporary, str(folder)])

@@ -198,7 +198,7 @@ def test(folder: Path, distributions: Iterable[Path]) -> int:
             uv = [sys.executable, "-m", "uv"]
             dev.run([*uv, "venv", "-q", "-p", sys.executable, str(python.parents[1])])
             source = dev.unpacked(built_of(distribution, folder, ".tar.gz"), Path(temporary))
-            needed = dict.fromkeys([dev.CORE, *dev.siblings(distribution)])
+            needed = dict.fromkeys([dev.CORE, dev.TESTING, *dev.siblings(distribution)])
             wheels = [str(built_of(f, folder, ".whl")) for f in needed if f != distribution]
             group = f"{source / 'pyproject.toml'}:tests"
             install = [*uv, "pip", "install", "-q", "-p", str(python), "--group", group]

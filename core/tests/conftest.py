@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from trimtab import Prompt, PromptTemplate, Run, Session
-from trimtab.testing import Checker, Commentator, ManualClock, Speaker
+from trimtab import ManualClock, Prompt, PromptTemplate, Run, Session
+from trimtab_testing import Checker, Commentator, Speaker
 
 
 @attrs.frozen

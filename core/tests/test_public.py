@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import trimtab
-from trimtab import events, hosting, inspection, testing, text, trajectory
+from trimtab import events, hosting, inspection, text, trajectory
 
 NAMES = [name for name in trimtab.__all__ if name != "__version__"]
 
 
 EVENTS = ["trimtab", "trimtab.events"]
-PUBLIC_MODULES = [trimtab, events, hosting, inspection, testing, text]
+PUBLIC_MODULES = [trimtab, events, hosting, inspection, text]
 
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
@@ -84,6 +84,5 @@ def test_a_name_has_one_home() -> None:
 
     assert twice == {
         **dict.fromkeys(["Event", "Feedback", "GuidanceDelivered", "Plan", "ToolInvoked"], EVENTS),
-        "Call": ["trimtab.hosting", "trimtab.testing"],
         "ToolProfile": ["trimtab", "trimtab.trajectory"],
     }

@@ -51,7 +51,7 @@ from trimtab import (
     number,
     whole_number,
 )
-from trimtab.testing import Checker
+from trimtab_testing import Checker
 
 
 class Rude:

@@ -18,11 +18,11 @@ import trimtab
 from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
+    ManualClock,
     Prompt,
     Session,
     ToolInvoked,
 )
-from trimtab.testing import ManualClock
 
 HISTORY = (100, 10_000, 50_000)
 NEVER = 10**9

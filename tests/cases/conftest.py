@@ -17,6 +17,7 @@ from trimtab import (
     DecisionPoint,
     Feedback,
     Host,
+    ManualClock,
     Outcome,
     Plan,
     PlanStep,
@@ -26,7 +27,6 @@ from trimtab import (
     enable,
 )
 from trimtab.events import CompletionStatus
-from trimtab.testing import ManualClock
 
 DATA = Path(__file__).parent.parent / "data" / "cases.jsonl"
 PROVIDERS = {

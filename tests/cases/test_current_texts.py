@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from trimtab import enable
-from trimtab.testing import Call, Item, Player
+from trimtab_testing import Call, Item, Player
 
 NAMES = ("doom-loop", "diagnostic-signal", "consultation-prompt")
 EDIT = "The file a.py has been updated."

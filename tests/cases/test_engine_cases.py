@@ -19,12 +19,12 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceDelivered,
     GuidanceInjection,
+    ManualClock,
     Prompt,
     Run,
     Session,
 )
 from trimtab.events import ProviderFaulted
-from trimtab.testing import ManualClock
 from trimtab.text import quote
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION

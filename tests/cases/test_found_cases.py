@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import DecisionPoint, Outcome, Prompt, Session
-from trimtab.testing import ManualClock
+from trimtab import DecisionPoint, ManualClock, Outcome, Prompt, Session
 
 DATA = Path(__file__).parent.parent / "data" / "reports-3.jsonl"
 REPORTS = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]

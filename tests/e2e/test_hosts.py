@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.testing import HostKit, host_table
+from trimtab_testing import HostKit, host_table
 
 from .kits import kit_entries
 
@@ -27,7 +27,7 @@ def kits() -> tuple[dict[str, HostKit], dict[str, HostKit]]:
     alone: dict[str, Any] = {}
     together: dict[str, Any] = {}
     for entry in kit_entries():
-        kit = entry.load().__self__
+        kit = entry.load()
         found = together if entry.value.startswith("trimtab_hosts.") else alone
         found[kit.name] = kit
     return alone, together

@@ -20,7 +20,7 @@ from trimtab import (
 )
 from trimtab.events import RunClosed
 from trimtab.hosting import Drivers
-from trimtab.testing import Checker, Commentator, Speaker
+from trimtab_testing import Checker, Commentator, Speaker
 
 pytest.importorskip("langchain.agents")
 pytestmark = pytest.mark.e2e

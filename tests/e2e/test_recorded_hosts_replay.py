@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from trimtab.testing import HostKit, Played, Task
+from trimtab_testing import HostKit, Played, Task
 
 from .kits import kit_entries
 from .recorded import Recorded, nearly_over
@@ -34,7 +34,7 @@ SCENARIOS = {
 def cases() -> list[Any]:
     """Return a case for each host of this project and each scenario that it claims."""
     return [
-        pytest.param(entry, one, id=f"{entry.name.removeprefix('doctor-')}-{one}")
+        pytest.param(entry, one, id=f"{entry.name}-{one}")
         for entry in kit_entries()
         for one in SCENARIOS
     ]
@@ -44,13 +44,13 @@ def test_every_framework_of_trimtab_hosts_has_a_kit() -> None:
     modules = (Path(__file__).parents[2] / "plugins/hosts/src/trimtab_hosts").glob("[a-z]*.py")
     together = [e.name for e in kit_entries() if e.value.startswith("trimtab_hosts.")]
 
-    assert together == sorted(f"doctor-{path.stem.replace('_', '-')}" for path in modules)
+    assert together == sorted(path.stem.replace("_", "-") for path in modules)
 
 
 @pytest.mark.parametrize(("entry", "scenario"), cases())
 def test_a_recorded_run_replays_identically(entry: Any, scenario: str, tmp_path: Path) -> None:
     try:
-        kit: HostKit = entry.load().__self__
+        kit: HostKit = entry.load()
     except ImportError as missing:
         pytest.skip(f"needs {missing.name}")
     if scenario not in kit.scenarios:

@@ -21,7 +21,7 @@ import pytest
 
 from trimtab import Prompt, Session, load_configuration
 from trimtab.hosting import AgentStopped
-from trimtab.testing import Ask, Played, Says, Service, Task
+from trimtab_testing import Ask, Played, Says, Service, Task
 
 pytestmark = [
     pytest.mark.e2e,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from trimtab.testing import GuidanceConformance
+from trimtab_testing import GuidanceConformance
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]  # minutes of work: once is enough
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from trimtab._cli import main
-from trimtab._cli.plugins import KINDS
+from trimtab_testing._commands import KINDS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -20,7 +20,7 @@ SCRIPT = '''
 import json, random, sys
 from pathlib import Path
 from trimtab import Prompt, Session, ToolCall, enable
-from trimtab.testing import ManualClock
+from trimtab import ManualClock
 
 BUILT_INS = ("doom-loop", "diagnostic-signal", "consultation-prompt", "parallel-tool-reminder")
 ANSWERS = (

@@ -25,7 +25,6 @@ MODULES = (
     "trimtab.events",
     "trimtab.hosting",
     "trimtab.inspection",
-    "trimtab.testing",
     "trimtab.text",
     "trimtab.trajectory",
 )

@@ -88,7 +88,7 @@ def test_docs_name_every_option_of_the_command_line(root: Path) -> None:
         "trimtab.events",
         "trimtab.hosting",
         "trimtab.inspection",
-        "trimtab.testing",
+        "trimtab_testing",
         "trimtab.text",
         "trimtab.trajectory",
         "trimtab_worker",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 
@@ -51,3 +52,20 @@ def test_modules_of_a_plugin_are_private_unless_published(root: Path, plugin: st
     public = {name for name in modules if not name.startswith("_")}
 
     assert public == PUBLISHED.get(plugin, set())
+
+
+def test_the_stub_of_a_plugin_declares_exactly_its_names(root: Path, plugin: str) -> None:
+    package = f"trimtab_{plugin.replace('-', '_')}"
+    stub = root / "plugins" / plugin / "src" / package / "__init__.pyi"
+    if not stub.exists():
+        return
+    module = import_module(package)
+    tree = ast.parse(stub.read_text())
+    declared = {
+        alias.name: getattr(import_module(node.module or ""), alias.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert declared == {name: getattr(module, name) for name in module.__all__}

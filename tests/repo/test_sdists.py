@@ -12,11 +12,15 @@ NEEDED = {"hypothesis", "pytest", "pytest-asyncio", "pytest-timeout", "sybil"}
 SERVERS = "tests/servers/src/trimtab_test_servers"
 
 
+def uses(folder: Path, package: str) -> bool:
+    """Return whether tests of the distribution import a package."""
+    return any(package in path.read_text() for path in folder.glob("tests/**/*.py"))
+
+
 @pytest.fixture
 def uses_servers(folder: Path) -> bool:
     """Whether tests of the distribution talk to scripted servers."""
-    modules = folder.glob("tests/**/*.py")
-    return any("trimtab_test_servers" in path.read_text() for path in modules)
+    return uses(folder, "trimtab_test_servers")
 
 
 def test_the_group_of_tests_has_what_conftest_and_pytest_ini_use(
@@ -25,7 +29,9 @@ def test_the_group_of_tests_has_what_conftest_and_pytest_ini_use(
     declared = tomllib.loads((folder / "pyproject.toml").read_text())
     group = {Requirement(line).name for line in declared["dependency-groups"]["tests"]}
 
-    assert group == NEEDED | ({"jsonschema"} if uses_servers else set())
+    kit = {"trimtab-testing"} if uses(folder, "trimtab_testing") else set()
+    assert group - {"trimtab-testing"} == NEEDED | ({"jsonschema"} if uses_servers else set())
+    assert group & {"trimtab-testing"} == (set() if folder.name == "testing" else kit)
 
 
 def test_the_source_archive_holds_its_tests_and_what_they_share(

@@ -43,7 +43,9 @@ __all__, __getattr__, __dir__ = lazy_names(
             "ResourceError SessionError SnapshotError ToolError TrimtabDeprecationWarning "
             "TrimtabError"
         ),
-        "_types.limits": "Budget Clock Deadline Heartbeat SYSTEM_CLOCK SystemClock Usage",
+        "_types.limits": (
+            "Budget Clock Deadline Heartbeat ManualClock SYSTEM_CLOCK SystemClock Usage"
+        ),
         "_types.options": "number whole_number",
         "_types.plan": "Plan PlannedTool PlanStep",
         "_types.resources": "Filesystem Resources RootedFilesystem ToolProfile",

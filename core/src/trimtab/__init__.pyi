@@ -108,6 +108,7 @@ from trimtab._types.limits import (
     Clock as Clock,
     Deadline as Deadline,
     Heartbeat as Heartbeat,
+    ManualClock as ManualClock,
     SystemClock as SystemClock,
     Usage as Usage,
 )

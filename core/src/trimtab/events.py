@@ -5,6 +5,7 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "_boundary": "CAUSE",
         "_events": (
             "CallOrigin CompactionHappened Event Evidence ModelResponded Provenance "
             "ProviderKind ResultDigest RunClosed RunOpened ToolInvoked ToolStarted "

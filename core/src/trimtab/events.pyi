@@ -1,3 +1,4 @@
+from trimtab._boundary import CAUSE as CAUSE
 from trimtab._events import (
     CallOrigin as CallOrigin,
     CompactionHappened as CompactionHappened,

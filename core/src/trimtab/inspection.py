@@ -12,7 +12,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         ),
         "_plugins.configuration": "state_home",
         "_plugins.discovery": "discover installed_version refresh",
-        "_plugins.loading": "load",
+        "_plugins.loading": "construct load",
         "_plugins.options": "Option options_of",
         "_plugins.resolution": "matching resolve resolve_all select",
         "_types.errors": (

@@ -22,6 +22,7 @@ from trimtab._plugins.discovery import (
     refresh as refresh,
 )
 from trimtab._plugins.loading import (
+    construct as construct,
     load as load,
 )
 from trimtab._plugins.options import (

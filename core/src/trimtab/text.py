@@ -7,8 +7,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "_types.options": "level_texts text_option",
         "_types.text": (
-            "CONTROL_CHARACTERS describe_error escape LazyPattern plural quote render_block "
-            "replace_surrogates sanitize shorten"
+            "as_text CONTROL_CHARACTERS describe_error escape LazyPattern plural quote "
+            "render_block replace_surrogates sanitize shorten"
         ),
     },
 )

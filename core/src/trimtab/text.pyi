@@ -5,6 +5,7 @@ from trimtab._types.options import (
 from trimtab._types.text import (
     CONTROL_CHARACTERS as CONTROL_CHARACTERS,
     LazyPattern as LazyPattern,
+    as_text as as_text,
     describe_error as describe_error,
     escape as escape,
     plural as plural,

@@ -22,6 +22,7 @@ from trimtab import (
     GuidanceInjection,
     GuidanceProviderConfig,
     Host,
+    ManualClock,
     Observation,
     Outcome,
     Prompt,
@@ -44,7 +45,6 @@ from trimtab import (
 )
 from trimtab.events import CompletionStatus, ProviderFaulted
 from trimtab.hosting import Driver
-from trimtab.testing import ManualClock
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 

@@ -8,12 +8,13 @@ from typing import Any
 from trimtab import (
     ClassificationResult,
     GuidanceContext,
+    ManualClock,
     Prompt,
     PromptTemplate,
     Session,
 )
 from trimtab.events import UserMessage
-from trimtab.testing import Call, ManualClock, Player
+from trimtab_testing import Call, Player
 
 WRITES = {
     "apply", "attach_slice", "close", "close_turn", "compacted", "dispatch", "end", "fork_run",

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from trimtab import Prompt, Session, ToolCall, ToolInvoked
+from trimtab import ManualClock, Prompt, Session, ToolCall, ToolInvoked
 from trimtab.events import RunClosed, RunOpened
 from trimtab.hosting import Answer, Chat, Drivers
-from trimtab.testing import ManualClock, Speaker
+from trimtab_testing import Speaker
 
 PROMPT = Prompt("agent", "main", config=None)
 

@@ -25,7 +25,7 @@ from trimtab import (
 )
 from trimtab.events import Evidence, ToolStarted, UserMessage
 from trimtab.hosting import Answer, Chat, Driver
-from trimtab.testing import Commentator, Speaker
+from trimtab_testing import Commentator, Speaker
 
 CALLS = [ToolCall("read", {"path": "a"}, "c1"), ToolCall("read", {"path": "b"}, "c2")]
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from trimtab import enable
 from trimtab.inspection import ProviderOptionsError, options_of
-from trimtab.testing import Lab, Speaker
+from trimtab_testing import Lab, Speaker
 
 if TYPE_CHECKING:
     pass

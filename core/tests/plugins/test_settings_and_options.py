@@ -20,7 +20,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.inspection import ProviderInvalid, ProviderOptionsError, refresh
-from trimtab.testing import Speaker
+from trimtab_testing import Speaker
 
 SOURCE = """
 class Provider:

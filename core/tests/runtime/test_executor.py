@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 from trimtab import (
     Deadline,
     Heartbeat,
+    ManualClock,
     Outcome,
     Prompt,
     Session,
@@ -27,7 +28,6 @@ from trimtab import (
     ToolResult,
 )
 from trimtab._hosting.executor import call_in_parallel
-from trimtab.testing import ManualClock
 
 
 @attrs.frozen

@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from trimtab import Heartbeat
-from trimtab.testing import ManualClock
+from trimtab import Heartbeat, ManualClock
 
 
 def fail():

@@ -16,6 +16,7 @@ from trimtab import (
     DecisionPoint,
     FeedbackProviderConfig,
     FeedbackTrigger,
+    ManualClock,
     Prompt,
     PromptTemplate,
     Session,
@@ -23,7 +24,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.hosting import Driver, call_within, read_seconds
-from trimtab.testing import Checker, Commentator, ManualClock, Speaker
+from trimtab_testing import Checker, Commentator, Speaker
 
 LARGE = [4e9, 9.3e9, 4e10, 1e12, 1e14, 1e308, 2**63, 10**300]
 large = st.sampled_from(LARGE) | st.floats(1e9, 1.7e308)

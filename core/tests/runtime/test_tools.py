@@ -13,6 +13,7 @@ import pytest
 from trimtab import (
     Filesystem,
     Heartbeat,
+    ManualClock,
     Prompt,
     Resources,
     RootedFilesystem,
@@ -23,7 +24,6 @@ from trimtab import (
     ToolResult,
 )
 from trimtab.hosting import json_schema
-from trimtab.testing import ManualClock
 
 
 class Colour(Enum):

@@ -23,7 +23,7 @@ def test_a_session_is_neither_pickled_nor_copied(make: Any) -> None:
 FORK = """
 import os, sys, threading, time, warnings
 from trimtab import DecisionPoint, Prompt, Session
-from trimtab.testing import Speaker
+from trimtab_testing import Speaker
 
 warnings.simplefilter("ignore")
 session = Session()

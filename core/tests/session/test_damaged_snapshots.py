@@ -16,6 +16,7 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
+    ManualClock,
     Plan,
     PlanStep,
     Prompt,
@@ -25,7 +26,7 @@ from trimtab import (
     Usage,
 )
 from trimtab.events import UserMessage
-from trimtab.testing import Checker, Commentator, ManualClock, Speaker
+from trimtab_testing import Checker, Commentator, Speaker
 
 
 def bound() -> Prompt[Any]:

@@ -14,6 +14,7 @@ from trimtab import (
     DecisionPoint,
     Event,
     GuidanceProviderConfig,
+    ManualClock,
     Plan,
     Prompt,
     Recorder,
@@ -38,7 +39,6 @@ from trimtab.events import (
     ToolStarted,
 )
 from trimtab.inspection import ProviderInvalid
-from trimtab.testing import ManualClock
 
 
 @attrs.define

@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("google.adk")
 
-from trimtab.testing import HostConformance
 from trimtab_adk._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

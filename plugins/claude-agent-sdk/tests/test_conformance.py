@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("claude_agent_sdk")
 
-from trimtab.testing import HostConformance
 from trimtab_claude_agent_sdk._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

@@ -30,8 +30,8 @@ from trimtab.events import (
     RunClosed,
     UserMessage,
 )
-from trimtab.testing import Speaker
 from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, run_id_of
+from trimtab_testing import Speaker
 from trimtab_trace import JsonlTrace, open_trace, replay
 
 POINT = DecisionPoint

@@ -12,13 +12,13 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     Host,
+    ManualClock,
     Prompt,
     Session,
     Usage,
     enable,
 )
 from trimtab.inspection import ProviderOptionsError
-from trimtab.testing import ManualClock
 from trimtab_deadline_feedback import DeadlineFeedback
 
 ALWAYS = FeedbackTrigger(every_n_calls=1)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from trimtab import Host, ToolProfile
-from trimtab.testing import Call, Item, Player
 from trimtab_diagnostic_signal import DiagnosticSignalProvider
+from trimtab_testing import Call, Item, Player
 
 
 def call(tool: str, params: Any, error: str | None = None, **more: Any) -> Call:

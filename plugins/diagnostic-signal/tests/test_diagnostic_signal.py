@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from trimtab import Host, Outcome, Prompt, ToolProfile, enable
 from trimtab.inspection import ProviderOptionsError
-from trimtab.testing import Message
 from trimtab_diagnostic_signal import DiagnosticSignalProvider
+from trimtab_testing import Message
 
 from .playing import call, first, play
 

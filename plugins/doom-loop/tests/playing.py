@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from trimtab import Host, ToolProfile
-from trimtab.testing import Item, Player
 from trimtab_doom_loop import DoomLoopDetector
+from trimtab_testing import Item, Player
 
 
 def play(

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from trimtab import GuidanceProviderConfig
-from trimtab.testing import Call, Item, Player, Text
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import LoopKind
+from trimtab_testing import Call, Item, Player, Text
 
 PAGE = "\n".join(f"entry {letter} of the page that holds the list" for letter in "abcdefgh")
 NAMES = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "inlet", "jade")

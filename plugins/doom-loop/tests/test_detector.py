@@ -6,11 +6,11 @@ import attrs
 import pytest
 
 from trimtab import DecisionPoint, Host, enable
-from trimtab.testing import Call, Text
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._provider import text_for
 from trimtab_signals import asked_by
+from trimtab_testing import Call, Text
 
 from .playing import first, play
 

@@ -7,7 +7,7 @@ import pytest
 
 from trimtab import Outcome
 from trimtab.events import CallOrigin
-from trimtab.testing import Call, Compaction, Message, Text
+from trimtab_testing import Call, Compaction, Message, Text
 
 from .playing import first
 

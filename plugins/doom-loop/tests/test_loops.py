@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from trimtab import Outcome, ToolProfile
-from trimtab.testing import Call, Compaction, Message, Text
+from trimtab_testing import Call, Compaction, Message, Text
 
 from .playing import first, play
 

@@ -6,7 +6,7 @@ import attrs
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from trimtab import ToolProfile
-from trimtab.testing import Call, Compaction, Message, Text
+from trimtab_testing import Call, Compaction, Message, Text
 
 from .playing import play
 

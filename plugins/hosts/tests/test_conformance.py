@@ -6,7 +6,6 @@ from importlib.util import find_spec
 import attrs
 import pytest
 
-from trimtab.testing import HostConformance
 from trimtab_hosts._conformance import (
     AGENT_FRAMEWORK_KIT,
     AUTOGEN_KIT,
@@ -18,6 +17,7 @@ from trimtab_hosts._conformance import (
     _play_crewai_on_a_loop,
     _play_dspy_on_a_loop,
 )
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

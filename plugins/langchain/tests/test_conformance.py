@@ -7,8 +7,8 @@ pytest.importorskip("langchain_openai")
 pytest.importorskip("langchain_anthropic")
 pytest.importorskip("langchain_google_genai")
 
-from trimtab.testing import HostConformance
 from trimtab_langchain._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

@@ -22,8 +22,8 @@ from trimtab import (
     ToolInvoked,
 )
 from trimtab.events import RunClosed, UserMessage
-from trimtab.testing import Checker, Commentator, Speaker
 from trimtab_test_servers import Call, OpenAIServer, Turn, say
+from trimtab_testing import Checker, Commentator, Speaker
 
 pytest.importorskip("langchain.agents")
 pytest.importorskip("langchain_openai")

@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("litellm")
 
-from trimtab.testing import HostConformance
 from trimtab_litellm._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("agents")
 
-from trimtab.testing import HostConformance
 from trimtab_openai_agents._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

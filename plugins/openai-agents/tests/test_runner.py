@@ -31,9 +31,9 @@ from trimtab import (  # noqa: E402
     ToolInvoked,
 )
 from trimtab.events import RunClosed  # noqa: E402
-from trimtab.testing import Checker, Speaker  # noqa: E402
 from trimtab_openai_agents import TrimtabRunner  # noqa: E402
 from trimtab_test_servers import Call, OpenAIServer, say  # noqa: E402
+from trimtab_testing import Checker, Speaker  # noqa: E402
 
 set_tracing_disabled(True)
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio]

@@ -19,8 +19,8 @@ from trimtab import (
     Tool,
     ToolResult,
 )
-from trimtab.testing import Checker, Speaker
 from trimtab_openai import HOST, GuidedLoop, LoopResult, Settings
+from trimtab_testing import Checker, Speaker
 
 ALWAYS = True
 

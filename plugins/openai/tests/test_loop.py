@@ -23,6 +23,7 @@ from trimtab import (
     GuidanceDelivered,
     GuidanceProviderConfig,
     Heartbeat,
+    ManualClock,
     Outcome,
     Session,
     TaskCompletionResult,
@@ -36,7 +37,6 @@ from trimtab.events import (
     ProviderFaulted,
     UserMessage,
 )
-from trimtab.testing import ManualClock, Speaker
 from trimtab_openai import (
     ClientMismatch,
     Exhausted,
@@ -47,6 +47,7 @@ from trimtab_openai import (
     TurnLimitReached,
 )
 from trimtab_test_servers import Call, Fault, Hang, OpenAIServer, Thinking, say
+from trimtab_testing import Speaker
 
 pytestmark = pytest.mark.e2e
 

@@ -8,6 +8,7 @@ import pytest
 
 from trimtab import (
     CompositeChecker,
+    ManualClock,
     Outcome,
     Plan,
     PlanStep,
@@ -18,7 +19,6 @@ from trimtab import (
 )
 from trimtab.events import CompletionStatus
 from trimtab.inspection import ProviderOptionsError
-from trimtab.testing import ManualClock
 from trimtab_plan_based_checker import PlanBasedChecker
 
 INCOMPLETE, OK = CompletionStatus.INCOMPLETE, CompletionStatus.OK

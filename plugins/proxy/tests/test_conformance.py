@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("openai")
 
-from trimtab.testing import HostConformance
 from trimtab_proxy._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

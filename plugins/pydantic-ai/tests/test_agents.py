@@ -34,9 +34,9 @@ from trimtab import (  # noqa: E402
     ToolInvoked,
 )
 from trimtab.events import RunClosed  # noqa: E402
-from trimtab.testing import Checker, Speaker  # noqa: E402
 from trimtab_pydantic_ai import Trimtab  # noqa: E402
 from trimtab_test_servers import Call, OpenAIServer, say  # noqa: E402
+from trimtab_testing import Checker, Speaker  # noqa: E402
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio]
 TASK = [MarkdownSection(key="t", title="Task", template="x")]

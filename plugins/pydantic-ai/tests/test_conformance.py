@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("pydantic_ai")
 pytest.importorskip("openai")
 
-from trimtab.testing import HostConformance
 from trimtab_pydantic_ai._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

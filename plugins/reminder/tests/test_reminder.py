@@ -13,6 +13,7 @@ from trimtab import (
     Delivery,
     GuidanceProviderConfig,
     Host,
+    ManualClock,
     Prompt,
     Session,
     ToolCall,
@@ -22,8 +23,8 @@ from trimtab import (
 )
 from trimtab.events import GuidanceDelivered, GuidanceSuppressed
 from trimtab.hosting import Chat
-from trimtab.testing import GuidanceConformance, ManualClock, Speaker
 from trimtab_reminder import Reminder, Rule
+from trimtab_testing import GuidanceConformance, Speaker
 
 TESTS = "Run the tests before you commit."
 GERMAN = "Answer in German."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trimtab import Outcome
-from trimtab.testing import Call, Player
 from trimtab_signals import Calls
+from trimtab_testing import Call, Player
 
 SAME = {
     "de": "Zugriff verweigert: das Konto ist gesperrt",

@@ -7,8 +7,7 @@ import string
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Outcome, Prompt, Session
-from trimtab.testing import ManualClock
+from trimtab import ManualClock, Outcome, Prompt, Session
 from trimtab_signals import (
     Calls,
     Excuse,

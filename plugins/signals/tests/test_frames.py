@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import Outcome
-from trimtab.testing import Call, Player
 from trimtab_signals import Calls
 from trimtab_signals._envelope import arguments_of, opened
 from trimtab_signals._frame import without_frame
+from trimtab_testing import Call, Player
 
 SAID = "src/a.py: 3 matches\nsrc/b.py: 1 match"
 

@@ -12,8 +12,8 @@ import pytest
 
 from trimtab import NOT_RELEVANT, Prompt, Session, ToolCall
 from trimtab.hosting import Driver
-from trimtab.testing import Speaker
 from trimtab_signals import Calls
+from trimtab_testing import Speaker
 
 HUGE = 10**5000
 NAN, INFINITE = float("nan"), float("inf")

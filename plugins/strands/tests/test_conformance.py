@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("strands")
 pytest.importorskip("openai")
 
-from trimtab.testing import HostConformance
 from trimtab_strands._conformance import KIT
+from trimtab_testing import HostConformance
 
 pytestmark = pytest.mark.e2e
 

@@ -23,8 +23,8 @@ from trimtab import (
     ToolInvoked,
 )
 from trimtab.events import RunClosed
-from trimtab.testing import Checker, Speaker
 from trimtab_strands import TrimtabPlugin
+from trimtab_testing import Checker, Speaker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio, pytest.mark.filterwarnings("ignore")]
 TASK = [MarkdownSection(title="Task", key="t", template="x")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trimtab import Host, ToolCall
-from trimtab.testing import Call, Lab, Player, Text
+from trimtab_testing import Call, Lab, Player, Text
 from trimtab_tool_call_form import ToolCallForm, find_written_call
 
 HOST = Host("test", tools=frozenset({"read", "shell"}))

@@ -18,6 +18,7 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceInjection,
     GuidanceProviderConfig,
+    ManualClock,
     Outcome,
     Plan,
     PlanStep,
@@ -28,7 +29,6 @@ from trimtab import (
     ToolCall,
     Usage,
 )
-from trimtab.testing import ManualClock
 
 
 def _failed_in_a_row(context: Any) -> int:

@@ -21,9 +21,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
 )
 
-from trimtab import DecisionPoint, Prompt, Session, ToolCall, Usage
+from trimtab import DecisionPoint, ManualClock, Prompt, Session, ToolCall, Usage
 from trimtab.__main__ import main
-from trimtab.testing import ManualClock
 from trimtab_trace import JsonlTrace
 
 from .running import Repeats

@@ -15,6 +15,7 @@ from trimtab import (
     GuidanceDelivered,
     GuidanceProviderConfig,
     Host,
+    ManualClock,
     Outcome,
     Plan,
     Prompt,
@@ -26,7 +27,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.events import CompletionChecked, ProviderFaulted, ProviderSlow, StopRequested
-from trimtab.testing import Checker, ManualClock, Speaker
+from trimtab_testing import Checker, Speaker
 from trimtab_trace import (
     JsonlStore,
     JsonlTrace,

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from trimtab import ManualClock
 from trimtab.events import UserMessage, decode_value
-from trimtab.testing import ManualClock
 from trimtab_trace import (
     EventInvalid,
     JsonlStore,

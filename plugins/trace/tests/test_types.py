@@ -9,9 +9,8 @@ import attrs
 import pytest
 from hypothesis import example, given, strategies
 
-from trimtab import Event, Outcome, Plan, PlanStep, Session, ToolInvoked
+from trimtab import Event, ManualClock, Outcome, Plan, PlanStep, Session, ToolInvoked
 from trimtab.events import RunClosed, ToolStarted, UserMessage, decode_value, encode_value
-from trimtab.testing import ManualClock
 from trimtab_trace import (
     EVENT_TYPES,
     EventType,

@@ -12,6 +12,7 @@ from trimtab import (
     Deadline,
     FeedbackProviderConfig,
     FeedbackTrigger,
+    ManualClock,
     MarkdownSection,
     Prompt,
     Session,
@@ -20,7 +21,6 @@ from trimtab import (
     enable,
 )
 from trimtab.events import ProviderFaulted
-from trimtab.testing import ManualClock
 from trimtab_trace import (
     JsonlStore,
     JsonlTrace,

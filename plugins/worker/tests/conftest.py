@@ -6,8 +6,7 @@ import threading
 import attrs
 import pytest
 
-from trimtab import Heartbeat
-from trimtab.testing import ManualClock
+from trimtab import Heartbeat, ManualClock
 from trimtab_worker import (
     Granted,
     InMemoryMailbox,

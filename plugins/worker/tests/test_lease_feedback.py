@@ -2,8 +2,7 @@
 
 import pytest
 
-from trimtab import MarkdownSection, Prompt, Session
-from trimtab.testing import ManualClock
+from trimtab import ManualClock, MarkdownSection, Prompt, Session
 from trimtab_worker import LeaseCapNear, LeaseEvent, LeaseLost, LeaseRegained, SampleScored
 
 

@@ -14,8 +14,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from trimtab import Heartbeat
-from trimtab.testing import ManualClock
+from trimtab import Heartbeat, ManualClock
 from trimtab_worker import (
     Granted,
     InMemoryMailbox,

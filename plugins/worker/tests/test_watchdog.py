@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from trimtab import Heartbeat
-from trimtab.testing import ManualClock
+from trimtab import Heartbeat, ManualClock
 from trimtab_worker import Watchdog, WorkerStuck
 
 

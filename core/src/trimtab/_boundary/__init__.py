@@ -223,7 +223,7 @@ class Inside:
 
 
 CAUSE: ContextVar[BaseException | None] = ContextVar("trimtab_cause", default=None)
-"""What a provider raised, while its fault is being recorded: for those that test providers."""
+"""What a provider raised, while observers are told of its `ProviderFaulted`; else None."""
 
 _INSIDE: ContextVar[tuple[Inside, ...]] = ContextVar("trimtab_inside", default=())
 

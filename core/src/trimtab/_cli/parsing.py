@@ -32,7 +32,6 @@ Main = Callable[[Sequence[str]], int]
 
 OWN_COMMANDS = {
     "plugins": ("list installed plugins and their problems", "plugins:register"),
-    "new": ("write a complete package for a plugin of your own", "plugins:register_new"),
     "check": (
         "build all that a configuration names, and say what is wrong",
         "doctor:register_check",

@@ -150,7 +150,16 @@ def _repair(entry: PluginInfo) -> str:
 
 
 def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> Any:
-    """Make the provider of one prompt."""
+    """Make the provider of one prompt, from options as a configuration holds them.
+
+    Args:
+        entry: what names it in messages.
+        factory: its class, or another function that takes the options.
+        options: by name; each is converted to the type of its annotation.
+
+    Raises:
+        ProviderError: an option is refused, or the factory fails.
+    """
     if not callable(factory):
         raise ProviderInvalid(
             f"The {title(entry)} can't be made: {entry.target} is of type {type(factory).__name__}"

@@ -205,6 +205,11 @@ class Session(Record):
             current = dict(self._current)
         return dump(self._keep, slices, runs, current)
 
+    def stop_recording(self) -> None:
+        """Close the recorders of all runs, which stay open for another process to go on with."""
+        for run in tuple(self._runs.values()):
+            run._stop_recording()
+
     @classmethod
     def restore(
         cls,

@@ -93,7 +93,11 @@ def render_block(tag: str, content: str, **attributes: str) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return ``str(value)``; or ``<TypeName>`` if that raises."""
+    """Return ``str(value)``; or ``<TypeName>`` if that raises.
+
+    Args:
+        value: any object.
+    """
     try:
         return str.__str__(str(value))
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""The conformance kit's agents of the Agent Development Kit: ``trimtab doctor adk`` plays them."""
+"""The kit's agents of the Agent Development Kit: ``trimtab conformance adk`` plays them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 from pydantic import create_model
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_adk import HOST, TrimtabPlugin
+from trimtab_testing import HostKit, Played, Task
 
 Final = create_model("Final", answer=(int, ...))
 

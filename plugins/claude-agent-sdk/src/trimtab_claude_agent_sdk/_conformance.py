@@ -1,4 +1,4 @@
-"""Agents of the Claude Agent SDK: ``trimtab doctor claude-agent-sdk`` plays them."""
+"""Agents of the Claude Agent SDK: ``trimtab conformance claude-agent-sdk`` plays them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from trimtab.events import StopRequested
-from trimtab.testing import HostKit, Played, Task
 from trimtab_claude_agent_sdk._callbacks import CLAUDE_AGENT_SDK, hooks
+from trimtab_testing import HostKit, Played, Task
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool

@@ -11,10 +11,10 @@ from trimtab import (
     ClassificationResult,
     DecisionPoint,
     GuidanceInjection,
+    ManualClock,
     Prompt,
     TaskCompletionResult,
 )
-from trimtab.testing import ManualClock
 from trimtab_claude_code._files import Busy, locked
 from trimtab_claude_code._guided_session import (
     BYTES_BEFORE_SNAPSHOT,

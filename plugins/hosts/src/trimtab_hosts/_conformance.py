@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_hosts._hosts import (
     AGENT_FRAMEWORK,
     AUTOGEN,
@@ -18,6 +17,7 @@ from trimtab_hosts._hosts import (
     LLAMA_INDEX,
     SMOLAGENTS,
 )
+from trimtab_testing import HostKit, Played, Task
 
 if TYPE_CHECKING:
     from agent_framework import Agent

@@ -1,4 +1,4 @@
-"""The conformance kit's agents of LangChain: ``trimtab doctor langchain`` plays them."""
+"""The conformance kit's agents of LangChain: ``trimtab conformance langchain`` plays them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, interrupt
 from pydantic import create_model
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_langchain import HOST, STEPS_OF_TURN, TrimtabMiddleware
+from trimtab_testing import HostKit, Played, Task
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

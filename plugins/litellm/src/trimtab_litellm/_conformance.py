@@ -1,13 +1,13 @@
-"""The conformance kit's loops of litellm: ``trimtab doctor litellm`` plays them."""
+"""The conformance kit's loops of litellm: ``trimtab conformance litellm`` plays them."""
 
 from __future__ import annotations
 
 import os
 
-from trimtab.testing import Task
 from trimtab_litellm._adapter import HOST, SETTINGS, async_client
 from trimtab_openai import GuidedLoop
 from trimtab_openai.testing import loop_kit, loop_of
+from trimtab_testing import Task
 
 MODELS = {
     "anthropic": ("anthropic/claude-sonnet-4-5", ""),

@@ -1,4 +1,4 @@
-"""The conformance kit's agents of the OpenAI Agents SDK: ``trimtab doctor openai-agents``."""
+"""The conformance kit's agents of the OpenAI Agents SDK: ``trimtab conformance openai-agents``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from agents.run_config import ToolErrorFormatterArgs
 from openai import AsyncOpenAI
 from pydantic import create_model
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_openai_agents import HOST, TrimtabRunner
+from trimtab_testing import HostKit, Played, Task
 
 Final = create_model("Final", answer=(int, ...))
 

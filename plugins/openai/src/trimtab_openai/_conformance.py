@@ -1,13 +1,13 @@
-"""The conformance kit's loops of the OpenAI client: ``trimtab doctor openai`` plays them."""
+"""The conformance kit's loops of the OpenAI client: ``trimtab conformance openai`` plays them."""
 
 from __future__ import annotations
 
 from openai import AsyncOpenAI
 
-from trimtab.testing import Task
 from trimtab_openai._loop import GuidedLoop
 from trimtab_openai._settings import HOST, Settings
 from trimtab_openai.testing import loop_kit, loop_of
+from trimtab_testing import Task
 
 
 def _loop(task: Task) -> GuidedLoop:

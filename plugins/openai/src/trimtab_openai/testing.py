@@ -11,11 +11,11 @@ from typing import Any
 import attrs
 
 from trimtab import Host
-from trimtab.testing import HostKit, Played, Task
 from trimtab_openai._loop import GuidedLoop
 from trimtab_openai._loop_state import LoopResult
 from trimtab_openai._model_response import Exhausted
 from trimtab_openai._settings import ApiName, Settings
+from trimtab_testing import HostKit, Played, Task
 
 __all__ = ["loop_kit", "loop_of"]
 
@@ -60,7 +60,7 @@ def loop_kit(
     The loop is trimtab's own, so there is no agent without it to compare with.
 
     Args:
-        name: of the kit, under which ``trimtab doctor`` finds it.
+        name: of the kit, as ``trimtab conformance`` knows it.
         host: as which runs are opened.
         make_loop: returns the loop for a task, see `loop_of`.
         claims: names of scenarios, separated by spaces.

@@ -1,4 +1,4 @@
-"""A loop of the OpenAI client behind the proxy: ``trimtab doctor proxy`` plays it.
+"""A loop of the OpenAI client behind the proxy: ``trimtab conformance proxy`` plays it.
 
 It needs the ``openai`` package. The loop knows nothing of trimtab: what is said comes on the wire.
 It streams, as the programs do that the proxy is for; answers that are not streamed have no gate.
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import attrs
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import PROXY, delivery
 from trimtab_proxy._server import ProxyServer
 from trimtab_proxy._upstreams import Upstream
+from trimtab_testing import HostKit, Played, Task
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -1,4 +1,4 @@
-"""The conformance kit's agents of Pydantic AI: ``trimtab doctor pydantic-ai`` plays them."""
+"""The conformance kit's agents of Pydantic AI: ``trimtab conformance pydantic-ai`` plays them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic_ai import Agent, ModelRetry, UsageLimits
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_pydantic_ai import HOST, Trimtab
+from trimtab_testing import HostKit, Played, Task
 
 Final = create_model("Final", answer=(int, ...))
 

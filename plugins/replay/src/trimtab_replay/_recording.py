@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import attrs
 
-from trimtab import ToolInvoked, TrimtabError
+from trimtab import ManualClock, ToolInvoked, TrimtabError
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
-from trimtab.testing import ManualClock
 
 if TYPE_CHECKING:
     from trimtab_replay._transcript import Transcript

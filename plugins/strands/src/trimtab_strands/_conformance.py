@@ -1,4 +1,4 @@
-"""The conformance kit's agents of Strands: ``trimtab doctor strands`` plays them."""
+"""The conformance kit's agents of Strands: ``trimtab conformance strands`` plays them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import create_model
 from strands import Agent, tool
 from strands.models.openai import OpenAIModel
 
-from trimtab.testing import HostKit, Played, Task
 from trimtab_strands import HOST, TrimtabPlugin
+from trimtab_testing import HostKit, Played, Task
 
 Final = create_model("Final", answer=(int, ...))
 

@@ -25,7 +25,7 @@ from trimtab import (
 )
 from trimtab.events import UserMessage
 from trimtab.inspection import ProviderOptionsError, UnknownProvider
-from trimtab.testing import (
+from trimtab_testing import (
     Call,
     Checker,
     Commentator,

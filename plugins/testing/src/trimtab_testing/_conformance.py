@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, ClassVar
 
-from trimtab._events import DecisionPoint, ProviderKind, enable
-from trimtab._plugins import PluginInfo
-from trimtab._plugins.discovery import discover
-from trimtab._plugins.loading import load
-from trimtab._plugins.options import options_of
-from trimtab._plugins.resolution import select
-from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger
-from trimtab._testing.lab import Lab
-from trimtab._testing.player import Player
-from trimtab._testing.runs import Call, Item, good_runs, odd_run
-from trimtab._types.errors import TrimtabError
+from trimtab import (
+    DecisionPoint,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    TrimtabError,
+    enable,
+)
+from trimtab.events import ProviderKind
+from trimtab.inspection import PluginInfo, discover, load, options_of, select
+from trimtab_testing._lab import Lab
+from trimtab_testing._player import Player
+from trimtab_testing._runs import Call, Item, good_runs, odd_run
 
 ODD_RUNS = 200
 """Enough that each kind of odd call comes up beside each other; they take about a second."""
@@ -313,8 +314,8 @@ def _in_process(code: str, *arguments: str, seed: str = "0") -> str:
 
 _PLAYS = """
 import sys
-from trimtab._testing.conformance import SUITES
-from trimtab._testing.runs import odd_run
+from trimtab_testing._conformance import SUITES
+from trimtab_testing._runs import odd_run
 suite = type("Suite", (SUITES[sys.argv[1]],), {"name": sys.argv[2]})()
 print([suite.said(suite.play(odd_run(seed))) for seed in range(20)])
 """

@@ -14,7 +14,7 @@ import pytest
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, ToolCall
 from trimtab.hosting import Answer, Chat, Drivers
-from trimtab.testing import Ask, HostConformance, HostKit, Played, Says, Service, Task, host_table
+from trimtab_testing import Ask, HostConformance, HostKit, Played, Says, Service, Task, host_table
 
 HOST = Host(
     "loop",

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
-from trimtab._boundary import CAUSE
-from trimtab._contract.hosts import LOCAL_HOST, Host
-from trimtab._events import CallOrigin, DecisionPoint, Outcome, ToolCall
-from trimtab._events.guidance import CompletionChecked, Feedback, GuidanceDelivered, ProviderFaulted
-from trimtab._prompt import Prompt, PromptTemplate
-from trimtab._run.run import Run
-from trimtab._run.session import Session
-from trimtab._session.state import Trajectory
-from trimtab._testing.runs import Call, Compaction, Item, Message, Text, Wait
-from trimtab._types.limits import Budget, Deadline, ManualClock
-from trimtab._types.resources import NO_RESOURCES, Resources, ToolProfile
-from trimtab._types.text import as_text
+from trimtab import (
+    Budget,
+    Deadline,
+    DecisionPoint,
+    Feedback,
+    GuidanceDelivered,
+    Host,
+    ManualClock,
+    Outcome,
+    Prompt,
+    PromptTemplate,
+    Resources,
+    Run,
+    Session,
+    ToolCall,
+    ToolProfile,
+)
+from trimtab.events import CAUSE, CallOrigin, CompletionChecked, ProviderFaulted
+from trimtab.hosting import LOCAL_HOST
+from trimtab.text import as_text
+from trimtab.trajectory import Trajectory
+from trimtab_testing._runs import Call, Compaction, Item, Message, Text, Wait
 
+_NO_RESOURCES = Resources()
 PROVIDER_LISTS = ("guidance_providers", "feedback_providers", "completion_checkers", "recorders")
 """What prompts call their lists of providers, in the order of the kinds."""
 
@@ -25,7 +36,7 @@ PROVIDER_LISTS = ("guidance_providers", "feedback_providers", "completion_checke
 class ProviderFailed(AssertionError):
     """A provider failed while a `Player` played; the cause is the provider's own error."""
 
-    __module__ = "trimtab.testing"
+    __module__ = "trimtab_testing"
 
 
 class Player:
@@ -71,7 +82,7 @@ class Player:
         host: Host = LOCAL_HOST,
         deadline: float | None = None,
         budget: Budget | None = None,
-        resources: Resources = NO_RESOURCES,
+        resources: Resources = _NO_RESOURCES,
         points: Iterable[DecisionPoint | str] = (),
         faults: Literal["raise", "record"] = "raise",
     ) -> None:

@@ -1,3 +1,3 @@
 """The conformance kit for hosts: a scripted service, scenarios, and what each must show."""
 
-from trimtab._testing.host_kit import scenarios as scenarios
+from trimtab_testing._host_kit import scenarios as scenarios

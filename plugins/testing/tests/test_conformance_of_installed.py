@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from trimtab.inspection import refresh
-from trimtab.testing import GuidanceConformance
+from trimtab_testing import GuidanceConformance
 
 pytestmark = pytest.mark.slow
 
@@ -31,20 +33,24 @@ class Provider:
 
 
 @pytest.fixture
-def suite(importable):
+def suite(tmp_path, monkeypatch):
+    """Return how to install a provider with this source, and get the suite that tests it."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    info = tmp_path / "bad-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trimtab.guidance]\nbad = bad_one:Provider\n")
+
     def suite(source):
-        importable.add(
-            "bad", entries="[trimtab.guidance]\nbad = bad_one:Provider\n", bad_one=source
-        )
+        (tmp_path / "bad_one.py").write_text(source)
         refresh()
         return type("Suite", (GuidanceConformance,), {"name": "bad"})()
 
-    return suite
-
-
-@pytest.fixture(autouse=True)
-def _for_processes(importable, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(importable.path))
+    yield suite
+    monkeypatch.undo()
+    sys.modules.pop("bad_one", None)
+    refresh()
 
 
 @pytest.mark.parametrize(

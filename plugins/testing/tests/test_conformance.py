@@ -16,7 +16,7 @@ from trimtab import (
     GuidanceInjection,
     TaskCompletionResult,
 )
-from trimtab.testing import (
+from trimtab_testing import (
     CompletionConformance,
     FeedbackConformance,
     GuidanceConformance,

@@ -7,17 +7,33 @@ from typing import Any
 
 import attrs
 
-from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
-from trimtab._events import DecisionPoint, ProviderKind, ProviderRef
-from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
-from trimtab._plugins import PluginInfo, Registry, normalise_name
-from trimtab._plugins.loading import construct
-from trimtab._plugins.resolution import select
-from trimtab._policy import CONFIGS, ProviderConfig
-from trimtab._policy.feedback import TaskCompletionResult
-from trimtab._prompt import Prompt
-from trimtab._testing.player import PROVIDER_LISTS, Player
+from trimtab import (
+    ClassificationResult,
+    CompletionCheckerConfig,
+    DecisionPoint,
+    Feedback,
+    FeedbackContext,
+    FeedbackProviderConfig,
+    GuidanceContext,
+    GuidanceInjection,
+    GuidanceProviderConfig,
+    Prompt,
+    ProviderRef,
+    RecorderConfig,
+    TaskCompletionContext,
+    TaskCompletionResult,
+)
+from trimtab.events import ProviderKind
+from trimtab.inspection import PluginInfo, Registry, construct, normalise_full_name, select
+from trimtab_testing._player import PROVIDER_LISTS, Player
 
+_CONFIGS: tuple[type[Any], ...] = (
+    GuidanceProviderConfig,
+    FeedbackProviderConfig,
+    CompletionCheckerConfig,
+    RecorderConfig,
+)
+"""What holds the settings of a provider, in the order of the kinds."""
 ALWAYS = ClassificationResult(relevant=True)
 
 
@@ -140,7 +156,7 @@ class Lab:
     ) -> None:
         tables = (guidance, feedback, completion, recorders)
         self._factories = {
-            (kind.value, normalise_name(name)): factory
+            (kind.value, normalise_full_name(name)): factory
             for kind, table in zip(ProviderKind, tables, strict=True)
             for name, factory in (table or {}).items()
         }
@@ -172,8 +188,10 @@ class Lab:
         """
         given = {"ns": "lab", "key": "main", **template}
         declared = (guidance, feedback, completion, recorders)
-        for name, kind, items in zip(PROVIDER_LISTS, ProviderKind, declared, strict=True):
-            given[name] = self._resolved(kind, items)
+        for name, kind, config, items in zip(
+            PROVIDER_LISTS, ProviderKind, _CONFIGS, declared, strict=True
+        ):
+            given[name] = [self._resolved(kind, config, item) for item in items]
         return Prompt(given.pop("ns"), given.pop("key"), config=None, **given)
 
     def player(self, **prompt: Any) -> Player:
@@ -184,14 +202,11 @@ class Lab:
         """
         return Player(self.prompt(**prompt))
 
-    def _resolved(self, kind: ProviderKind, declared: Iterable[Any]) -> list[Any]:
-        configs = [
-            one if isinstance(one, ProviderConfig) else CONFIGS[kind](one) for one in declared
-        ]
-        for index, config in enumerate(configs):
-            if isinstance(config.provider, ProviderRef):
-                entry = select(kind.value, config.provider.name, self._registry)
-                factory = self._factories[kind.value, entry.name]
-                made = construct(entry, factory, config.provider.options)
-                configs[index] = attrs.evolve(config, provider=made)
-        return configs
+    def _resolved(self, kind: ProviderKind, settings: type[Any], item: Any) -> Any:
+        config = item if isinstance(item, _CONFIGS) else settings(item)
+        if not isinstance(config.provider, ProviderRef):
+            return config
+        entry = select(kind.value, config.provider.name, self._registry)
+        factory = self._factories[kind.value, entry.name]
+        made = construct(entry, factory, config.provider.options)
+        return attrs.evolve(config, provider=made)

@@ -1,10 +1,10 @@
-from trimtab._testing.conformance import (
+from trimtab_testing._conformance import (
     CompletionConformance as CompletionConformance,
     FeedbackConformance as FeedbackConformance,
     GuidanceConformance as GuidanceConformance,
     RecorderConformance as RecorderConformance,
 )
-from trimtab._testing.host_kit.kit import (
+from trimtab_testing._host_kit.kit import (
     HostConformance as HostConformance,
     HostKit as HostKit,
     Played as Played,
@@ -12,22 +12,22 @@ from trimtab._testing.host_kit.kit import (
     Verdict as Verdict,
     host_table as host_table,
 )
-from trimtab._testing.host_kit.service import (
+from trimtab_testing._host_kit.service import (
     Ask as Ask,
     Says as Says,
     Service as Service,
 )
-from trimtab._testing.lab import (
+from trimtab_testing._lab import (
     Checker as Checker,
     Commentator as Commentator,
     Lab as Lab,
     Speaker as Speaker,
 )
-from trimtab._testing.player import (
+from trimtab_testing._player import (
     Player as Player,
     ProviderFailed as ProviderFailed,
 )
-from trimtab._testing.runs import (
+from trimtab_testing._runs import (
     Call as Call,
     Compaction as Compaction,
     Item as Item,
@@ -36,7 +36,4 @@ from trimtab._testing.runs import (
     Wait as Wait,
     good_runs as good_runs,
     odd_run as odd_run,
-)
-from trimtab._types.limits import (
-    ManualClock as ManualClock,
 )

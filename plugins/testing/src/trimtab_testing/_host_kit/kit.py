@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import attrs
 import pytest
 
-from trimtab._contract.tools import Tool, ToolResult
-from trimtab._prompt import Prompt
-from trimtab._run.session import Session
-from trimtab._testing.host_kit.service import Json, Script, Service, messages_of, texts_in
-from trimtab._types.options import as_tuple
-from trimtab._types.stdout import others_to_stderr, say
-
-if TYPE_CHECKING:
-    from trimtab._contract.hosts import Host
-    from trimtab._types.limits import Deadline
+from trimtab import Deadline, Host, Prompt, Session, Tool, ToolInvoked, ToolResult
+from trimtab_testing._host_kit.service import Json, Script, Service, messages_of, texts_in
 
 T = TypeVar("T")
+
+
+def _as_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(texts)
 
 
 @attrs.frozen
@@ -37,7 +32,7 @@ class Played:
     """
 
     text: str = ""
-    history: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    history: tuple[str, ...] = attrs.field(default=(), converter=_as_texts)
     structured: int | None = None
 
 
@@ -109,8 +104,7 @@ class Task:
         What the runtime itself stores, such as its checkpoints, is up to the host.
         """
         session = Session.restore(self.session.snapshot())
-        for run in self.session._runs.values():  # an ended process holds no file
-            run._stop_recording()
+        self.session.stop_recording()  # an ended process holds no file
         self.session = session
         return attrs.evolve(self, session=session, made={})
 
@@ -250,31 +244,6 @@ class HostKit:
             return Verdict(name, "fails", f"{type(error).__name__}: {error}"[:300])
         return Verdict(name, "ok")
 
-    # As a command.
-
-    def register(self, parser: argparse.ArgumentParser) -> None:
-        """Offer the kit as a command ``trimtab doctor NAME``.
-
-        An entry point ``doctor-NAME = "package.module:KIT.register"`` of the group
-        ``trimtab.commands`` does it.
-
-        Args:
-            parser: the command's.
-        """
-        parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="play these alone")
-        parser.add_argument("--json", action="store_true", help="write JSON")
-        parser.set_defaults(run=self._run)
-
-    def _run(self, options: argparse.Namespace) -> int:
-        with others_to_stderr():
-            verdicts = self.verdicts(options.scenarios)
-        if options.json:
-            text = json.dumps([attrs.asdict(verdict) for verdict in verdicts], indent=1)
-        else:
-            text = host_table({self.name: verdicts})
-        say(text)
-        return int(any(verdict.result == "fails" for verdict in verdicts))
-
 
 def host_table(verdicts: Mapping[str, Iterable[Verdict]]) -> str:
     """Return verdicts as a table in Markdown: a row for each scenario, a column for each host.
@@ -352,8 +321,6 @@ class Stage:
         return texts_in(messages_of(self.requests[request])[-1])
 
     def outcomes(self) -> list[tuple[str, str]]:
-        from trimtab._events import ToolInvoked
-
         called = self.session[ToolInvoked].all()
         return [(call.tool.rpartition("__")[2], call.outcome.value) for call in called]
 

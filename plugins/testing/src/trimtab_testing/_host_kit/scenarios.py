@@ -12,25 +12,31 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from trimtab._events import (
-    CompactionHappened,
+from trimtab import (
+    ClassificationResult,
     DecisionPoint,
     Delivery,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceProviderConfig,
+    ProviderError,
+    TaskCompletionResult,
+    ToolInvoked,
+)
+from trimtab.events import (
+    CompactionHappened,
+    GuidanceSuppressed,
     ModelResponded,
     RunClosed,
-    ToolInvoked,
+    StopRequested,
     ToolStarted,
     UserMessage,
 )
-from trimtab._events.guidance import ClassificationResult, GuidanceSuppressed, StopRequested
-from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, GuidanceProviderConfig
-from trimtab._policy.feedback import TaskCompletionResult
-from trimtab._run.completion import AgentStopped
-from trimtab._testing.host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
-from trimtab._testing.host_kit.service import Ask, Json, Says, Script, messages_of, texts_in
-from trimtab._testing.lab import Checker, Commentator, Speaker
-from trimtab._testing.player import PROVIDER_LISTS
-from trimtab._types.errors import ProviderError
+from trimtab.hosting import AgentStopped
+from trimtab_testing._host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
+from trimtab_testing._host_kit.service import Ask, Json, Says, Script, messages_of, texts_in
+from trimtab_testing._lab import Checker, Commentator, Speaker
+from trimtab_testing._player import PROVIDER_LISTS
 
 MARK = "Mind the gap."
 _LATER = 0.05

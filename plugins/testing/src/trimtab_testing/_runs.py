@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from trimtab._events import CallOrigin, Outcome
-from trimtab._types.options import number
+from trimtab import Outcome, number
+from trimtab.events import CallOrigin
 
 
 def _instead_of_at(call: Call, _: object, seconds: float | None) -> None:
