@@ -156,8 +156,8 @@ class Transcript:
 
     @property
     def stem(self) -> str:
-        """The file's name without ``.gz`` and without its last suffix."""
-        return PurePath(self.file.name.removesuffix(".gz")).stem
+        """The file's name without ``.gz``, without its last suffix and without ``.traj``."""
+        return PurePath(self.file.name.removesuffix(".gz")).stem.removesuffix(".traj")
 
     @property
     def head(self) -> bytes:

@@ -15,7 +15,7 @@ from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.messages import MessageReader, flagged, worded
-from trimtab_replay._readers.openai import usage
+from trimtab_replay._readers.openai import offered, usage
 from trimtab_replay._recording import Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -46,11 +46,8 @@ class Anthropic(MessageReader):
     def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and "content" in message
 
-    def tools(self, document: Any) -> frozenset[str] | None:
-        listed = as_dict(document).get("tools")
-        if not isinstance(listed, list):
-            return None
-        return frozenset(filter(None, (named(tool.get("name")) for tool in dicts(listed))))
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {**super().facts(document), "tools": offered(document.get("tools"))}
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         role = named(message.get("role"))
@@ -122,12 +119,9 @@ class Bedrock(MessageReader):
     def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and isinstance(message.get("content"), list)
 
-    def tools(self, document: Any) -> frozenset[str] | None:
-        listed = as_dict(as_dict(document).get("toolConfig")).get("tools")
-        if not isinstance(listed, list):
-            return None
-        specs = (as_dict(tool.get("toolSpec")) for tool in dicts(listed))
-        return frozenset(filter(None, (named(spec.get("name")) for spec in specs)))
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        listed = as_dict(document.get("toolConfig")).get("tools")
+        return {**super().facts(document), "tools": offered(listed, "toolSpec")}
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         role, blocks = named(message.get("role")), dicts(message.get("content"))

@@ -10,11 +10,17 @@ from typing import Any, ClassVar
 import attrs
 
 from trimtab_replay._assembler import Assembler
-from trimtab_replay._readers.messages import MessageReader, Reader, action_call, flagged
+from trimtab_replay._readers.messages import (
+    MessageReader,
+    Reader,
+    action_call,
+    exit_status,
+    flagged,
+)
 from trimtab_replay._readers.openai import requested
 from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
-from trimtab_replay._values import as_dict, as_float, as_list, as_text, dicts, has_list, named, said
+from trimtab_replay._values import as_dict, as_float, as_list, as_text, dicts, named, said
 
 _AGENT = {"agent", "assistant"}
 _ROLES = {"user", "system", "tool", *_AGENT}
@@ -27,6 +33,7 @@ class AgentBench(MessageReader):
     name: ClassVar[str] = "agentbench"
     certainty: ClassVar[float] = 1.0
     parallel_calls: ClassVar[bool | None] = False
+    keys: ClassVar[tuple[str, ...]] = ("history",)
 
     def is_own(self, message: dict[str, Any]) -> bool:
         return isinstance(as_dict(message.get("output")).get("history"), list)
@@ -34,10 +41,8 @@ class AgentBench(MessageReader):
     def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("role")) in _ROLES and "content" in message
 
-    def messages(self, document: Any) -> list[Any]:
-        if isinstance(document, list):
-            return document
-        return as_list(as_dict(as_dict(document).get("output")).get("history"))
+    def messages(self, document: Any) -> list[Any] | None:
+        return super().messages(as_dict(document).get("output", document))
 
     def _sniffed(self, document: Any) -> list[Any]:
         return document[:20] if isinstance(document, list) else [document]
@@ -106,60 +111,57 @@ def _entries(episode: dict[str, Any]) -> Iterator[RecordedItem]:
     yield from assembler.finish()
 
 
-class SweAgent(Reader):
+class SweAgent(MessageReader):
     """Reads SWE-agent trajectories."""
 
     name: ClassVar[str] = "swe-agent"
+    certainty: ClassVar[float] = 1.0
     profile: ClassVar[str] = "swe-agent"
     parallel_calls: ClassVar[bool | None] = False
+    keys: ClassVar[tuple[str, ...]] = ("trajectory",)
+    what: ClassVar[str] = "a trajectory"
+    unknown: ClassVar[str] = "step {} is not an object"
 
-    def sniff(self, source: Transcript) -> float:
-        steps = as_list(as_dict(source.sample).get("trajectory"))
-        return float(any("action" in step and "observation" in step for step in dicts(steps)))
+    def is_own(self, message: dict[str, Any]) -> bool:
+        return "action" in message and "observation" in message
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        for row in source.documents_with("a trajectory", has_list("trajectory")):
-            document = as_dict(row.value)
-            status = as_text(as_dict(document.get("info")).get("exit_status"))
-            entries = _steps(document, status, source)
-            yield self.recording(source, entries, line=row.line, meta={"exit_status": status})
+    def knows(self, message: dict[str, Any]) -> bool:
+        is_step = any(key in message for key in ("action", "observation", "thought"))
+        return is_step or message.get("role") == "user"
+
+    def messages(self, document: Any) -> list[Any] | None:
+        """Return the user's messages before the first step, which are the task, and the steps."""
+        steps = super().messages(as_dict(document))
+        return None if steps is None else [*_task(document.get("history")), *steps]
+
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {"meta": {"exit_status": exit_status(document)}}
+
+    def end(self, document: Any) -> Iterable[Item]:
+        return [RunEnd(reason=exit_status(document))]
+
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        action = as_text(message.get("action")).strip()
+        if message.get("role") == "user":
+            assembler.user(said(message.get("content")))
+        elif not action.startswith("exit_"):  # no action of the agent's: the harness ended the run
+            text = as_text(message.get("thought", message.get("response"))).strip()
+            assembler.respond(text=text)
+            if action:
+                call_id = assembler.call(action.split(None, 1)[0], {"command": action})
+                duration = as_float(message.get("execution_time"))
+                answer = attrs.evolve(flagged(message.get("observation")), duration=duration)
+                assembler.answer(call_id, answer)
+        return True
 
 
-def _steps(document: dict[str, Any], status: str, source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for text in _task(document.get("history")):
-        assembler.user(text)
-    for number, step in enumerate(document["trajectory"]):
-        if isinstance(step, dict):
-            _read(assembler, step)
-        else:
-            source.skip(f"step {number} is not an object")
-        yield from assembler.take()
-    yield from assembler.finish([RunEnd(reason=status)])
-
-
-def _task(history: Any) -> list[str]:
-    """Return the user's messages before the first step: the task."""
-    task: list[str] = []
+def _task(history: Any) -> Iterator[dict[str, Any]]:
     for message in dicts(history):
-        if message.get("role") == "user" and message.get("is_demo") is not True:
-            task.append(said(message.get("content")))
-        elif message.get("role") == "assistant" and message.get("is_demo") is not True:
-            break
-    return task
-
-
-def _read(assembler: Assembler, step: dict[str, Any]) -> None:
-    action = as_text(step.get("action")).strip()
-    if action.startswith("exit_"):  # no action of the agent's: the harness ended the run
-        return
-    assembler.respond(text=as_text(step.get("thought", step.get("response"))).strip())
-    if not action:
-        return
-    call_id = assembler.call(action.split(None, 1)[0], {"command": action})
-    duration = as_float(step.get("execution_time"))
-    answer = attrs.evolve(flagged(step.get("observation")), duration=duration)
-    assembler.answer(call_id, answer)
+        if message.get("is_demo") is not True:
+            if message.get("role") == "assistant":
+                return
+            if message.get("role") == "user":
+                yield message
 
 
 _REQUEST = re.compile(r"Orchestrator \(-> (?P<agent>[^)]{1,100})\)")
@@ -168,59 +170,49 @@ _END = "Orchestrator (termination condition)"
 _FACTS = ("mistake_agent", "mistake_step", "mistake_reason", "is_corrected")
 
 
-class WhoAndWhen(Reader):
+@attrs.define
+class WhoAndWhen(MessageReader):
     """Reads Who&When's histories."""
 
     name: ClassVar[str] = "who-and-when"
+    certainty: ClassVar[float] = 1.0
     profile: ClassVar[str] = "magentic-one"
     parallel_calls: ClassVar[bool | None] = False
+    keys: ClassVar[tuple[str, ...]] = ("history",)
+    what: ClassVar[str] = "a history"
+    unknown: ClassVar[str] = "turn {} has no role"
 
-    def sniff(self, source: Transcript) -> float:
-        history = as_list(as_dict(source.sample).get("history"))
-        return float(any(named(turn.get("role")) == _THOUGHT for turn in dicts(history)[:20]))
-
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        for row in source.documents_with("a history", has_list("history")):
-            document = as_dict(row.value)
-            meta = {key: document[key] for key in _FACTS if key in document}
-            entries = _History(source).entries(document["history"])
-            yield self.recording(source, entries, line=row.line, meta=meta)
-
-
-@attrs.define
-class _History:
-    source: Transcript
-    assembler: Assembler = attrs.field(factory=Assembler)
     thoughts: list[str] = attrs.field(factory=list)
-    end: list[RunEnd] = attrs.field(factory=list)
+    ends: list[RunEnd] = attrs.field(factory=list)
 
-    def entries(self, history: list[Any]) -> Iterator[RecordedItem]:
-        for number, turn in enumerate(history):
-            role, text = named(as_dict(turn).get("role")), as_text(as_dict(turn).get("content"))
-            if role:
-                self._read(role, text)
-            else:
-                self.source.skip(f"turn {number} has no role")
-            yield from self.assembler.take()
-        self._think()
-        yield from self.assembler.finish(self.end)
+    def is_own(self, message: dict[str, Any]) -> bool:
+        return named(message.get("role")) == _THOUGHT
 
-    def _read(self, role: str, text: str) -> None:
+    def knows(self, message: dict[str, Any]) -> bool:
+        return bool(named(message.get("role")))
+
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {"meta": {key: document[key] for key in _FACTS if key in document}}
+
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         """Thoughts may stand between a request and its answer; they belong to the next request."""
+        role, text = named(message.get("role")), as_text(message.get("content"))
         if (request := _REQUEST.fullmatch(role)) is not None:
-            self._think()
-            self.assembler.call(request["agent"], {"request": text})
-            self.assembler.close_turn()
+            self.flush(assembler)
+            assembler.call(request["agent"], {"request": text})
+            assembler.close_turn()
         elif role == _THOUGHT:
             self.thoughts.append(text)
         elif role == "human":
-            self.assembler.user(text)
+            assembler.user(text)
         elif role == _END:
-            self.end.append(RunEnd(reason=text))
-        else:
-            self.assembler.answer(self.assembler.oldest(role), flagged(text))
+            self.ends.append(RunEnd(reason=text))
+        elif role:
+            assembler.answer(assembler.oldest(role), flagged(text))
+        return bool(role)
 
-    def _think(self) -> None:
+    def flush(self, assembler: Assembler) -> Iterable[Item]:
         if self.thoughts:
-            self.assembler.respond(reasoning="\n".join(self.thoughts))
+            assembler.respond(reasoning="\n".join(self.thoughts))
             self.thoughts = []
+        return self.ends

@@ -13,7 +13,7 @@ import attrs
 
 from trimtab import Outcome, ToolCall, ToolInvoked
 from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
-from trimtab_replay._readers.messages import RowReader
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._recording import (
     Idle,
     Item,
@@ -25,8 +25,9 @@ from trimtab_replay._recording import (
     Unknown,
 )
 from trimtab_replay._transcript import Transcript
-from trimtab_replay._values import as_float, as_list, as_text, named, shallow
+from trimtab_replay._values import as_float, as_list, as_text, has_list, named, shallow
 
+_has_calls = has_list("calls")
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 _LONGEST = 1e9
 _SPEECH = {"assistant_text", "reasoning_text"}
@@ -34,19 +35,19 @@ _ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
 """States of a background task of which nothing will come any more."""
 
 
-class Cases(RowReader):
+class Cases(Reader):
     """Reads labelled cases."""
 
     name: ClassVar[str] = "cases"
     parallel_calls: ClassVar[bool | None] = None
 
-    def is_own(self, row: dict[str, Any]) -> bool:
-        return isinstance(row.get("calls"), list) and "expected" in row
+    def sniff(self, source: Transcript) -> float:
+        return float(any("expected" in row and _has_calls(row) for row in source.first_rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         for row in source.rows():
             case = row.value
-            if isinstance(case, dict) and isinstance(case.get("calls"), list):
+            if _has_calls(case):
                 tools = case.get("tools")
                 yield self.recording(
                     source,

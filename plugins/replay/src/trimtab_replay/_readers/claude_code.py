@@ -16,7 +16,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, RowReader, between_tags
+from trimtab_replay._readers.messages import Reader, between_tags
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (
@@ -57,16 +57,15 @@ class _Chain:
     boundary: dict[str, Any] | None = None
 
 
-class ClaudeCode(RowReader):
+class ClaudeCode(Reader):
     """Reads Claude Code's session files."""
 
     name: ClassVar[str] = "claude-code"
     profile: ClassVar[str] = "claude-code"
 
-    def is_own(self, row: dict[str, Any]) -> bool:
-        if "sessionId" not in row or "type" not in row:
-            return False
-        return "message" in row or "isSidechain" in row or "uuid" in row or "operation" in row
+    def sniff(self, source: Transcript) -> float:
+        rows = (row.keys() for row in source.first_rows if row.keys() >= {"sessionId", "type"})
+        return float(any(keys & {"message", "isSidechain", "uuid", "operation"} for keys in rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the session as it streams, then its sidechains, which wait in memory."""

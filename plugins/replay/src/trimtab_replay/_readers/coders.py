@@ -18,17 +18,16 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, assembled, flagged, worded
+from trimtab_replay._readers.messages import MessageReader, exit_status, flagged, worded
 from trimtab_replay._readers.openai import Chat, Message, requested
-from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
+from trimtab_replay._recording import Item, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     as_dict,
     as_float,
-    as_list,
     as_text,
     as_time,
-    has_list,
+    dicts,
     named,
     said,
 )
@@ -40,7 +39,7 @@ _COMMAND_ID = "command"
 _HEAD = 200
 
 
-class MiniSweAgent(Reader):
+class MiniSweAgent(MessageReader):
     """Reads mini-swe-agent trajectories."""
 
     name: ClassVar[str] = "mini-swe-agent"
@@ -51,26 +50,22 @@ class MiniSweAgent(Reader):
         document = as_dict(source.sample)
         if named(document.get("trajectory_format")).startswith("mini-swe-agent"):
             return 1.0
-        is_ours = "info" in document and any(map(_is_result, as_list(document.get("messages"))))
+        is_ours = "info" in document and any(map(_is_result, dicts(document.get("messages"))))
         return 0.8 * is_ours
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        for row in source.documents_with("messages", has_list("messages")):
-            document = as_dict(row.value)
-            status = as_text(as_dict(document.get("info")).get("exit_status"))
-            name = named(document.get("instance_id")) or source.stem.removesuffix(".traj")
-            entries = _entries(document["messages"], status, source)
-            yield self.recording(source, entries, name, meta={"exit_status": status})
+    def knows(self, message: dict[str, Any]) -> bool:
+        return "role" in message
 
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "name": named(document.get("instance_id")),
+            "meta": {"exit_status": exit_status(document)},
+        }
 
-def _is_result(message: Any) -> bool:
-    return bool(_RETURN_CODE.match(said(as_dict(message).get("content"))))
+    def end(self, document: Any) -> Iterable[Item]:
+        return [RunEnd(reason=exit_status(document))]
 
-
-def _entries(messages: list[Any], status: str, source: Transcript) -> Iterator[RecordedItem]:
-    chat = Chat(_answer, stop=None, calls=_calls)
-
-    def feed(assembler: Assembler, message: Message) -> bool:
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         role = message.get("role")
         if role == "user" and assembler.waits(_COMMAND_ID) and _is_result(message):
             assembler.answer(_COMMAND_ID, _answer(message))
@@ -79,11 +74,12 @@ def _entries(messages: list[Any], status: str, source: Transcript) -> Iterator[R
             if submitted := assembler.oldest():
                 assembler.answer(submitted, flagged(message.get("content")))
         else:
-            return chat.feed(assembler, _timed(message))
+            return _CHAT.feed(assembler, _timed(message))
         return True
 
-    end = [RunEnd(reason=status)]
-    return assembled(source, messages, feed, "message {} has no known role", end)
+
+def _is_result(message: Message) -> bool:
+    return bool(_RETURN_CODE.match(said(message.get("content"))))
 
 
 def _timed(message: Message) -> Message:
@@ -123,6 +119,8 @@ def _answer(message: Message) -> CallResult:
     return worded("mini-swe-agent", said(message.get("content")), at)
 
 
+_CHAT = Chat(_answer, stop=None, calls=_calls)
+
 _NO_CALLS = {
     "system",
     "message",
@@ -139,110 +137,88 @@ _QUIET = {"agent_state_changed", "null", "recall"}
 _RUNNING = -1.0
 
 
-class OpenHands(Reader):
+@attrs.define
+class OpenHands(MessageReader):
     """Reads OpenHands events and eval output."""
 
     name: ClassVar[str] = "openhands"
+    certainty: ClassVar[float] = 1.0
     profile: ClassVar[str] = "openhands"
+    keys: ClassVar[tuple[str, ...]] = ("history", "trajectory")
+    what: ClassVar[str] = "events"
+    unknown: ClassVar[str] = "event {} has no source, or no action and no observation"
 
-    def sniff(self, source: Transcript) -> float:
-        sample = source.sample
-        events = [*as_list(sample)[:20], *_history(sample)[:20], *source.first_rows]
-        return float(any(map(_is_event, events)))
-
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        """Yield one recording a document; events line by line are one recording."""
-        if len(source.first_rows) > 1 and _is_event(source.first_rows[0]):
-            rows = (row.value for row in source.rows())
-            yield self.recording(source, _Events(source).entries(rows, []))
-            return
-        for row in source.documents_with("events", _has_events):
-            events = row.value if isinstance(row.value, list) else _history(row.value)
-            head = as_dict(row.value)
-            error = as_text(head.get("error"))
-            entries = _Events(source).entries(events, [RunEnd(reason=error)] if error else [])
-            yield self.recording(source, entries, named(head.get("instance_id")), line=row.line)
-
-
-def _has_events(document: Any) -> bool:
-    head = as_dict(document)
-    lists = (document, head.get("history"), head.get("trajectory"))
-    return any(isinstance(each, list) for each in lists)
-
-
-def _history(document: Any) -> list[Any]:
-    """Return a document's events; older output pairs each action with its observation."""
-    head = as_dict(document)
-    history = as_list(head.get("history")) or as_list(head.get("trajectory"))
-    return [event for each in history for event in (each if isinstance(each, list) else [each])]
-
-
-def _is_event(value: Any) -> bool:
-    event = as_dict(value)
-    is_told = "args" in event or "extras" in event or "content" in event
-    return "source" in event and is_told and ("action" in event or "observation" in event)
-
-
-@attrs.define
-class _Events:
-    source: Transcript
-    assembler: Assembler = attrs.field(factory=Assembler)
     calls: dict[str, str] = attrs.field(factory=dict)
 
-    def entries(self, events: Iterable[Any], end: list[RunEnd]) -> Iterator[RecordedItem]:
-        for number, event in enumerate(events):
-            if _is_event(event):
-                self._read(event, as_time(event.get("timestamp")))
-            else:
-                self.source.skip(f"event {number} has no source, or no action and no observation")
-            yield from self.assembler.take()
-        yield from self.assembler.finish(end)
+    def knows(self, message: dict[str, Any]) -> bool:
+        is_told = "args" in message or "extras" in message or "content" in message
+        is_event = "action" in message or "observation" in message
+        return "source" in message and is_told and is_event
 
-    def _read(self, event: dict[str, Any], at: datetime | None) -> None:
-        action = as_text(event.get("action"))
+    def messages(self, document: Any) -> list[Any] | None:
+        """Return a document's events; older output pairs each action with its observation."""
+        found = super().messages(document)
+        if found is None:
+            return None
+        return [event for each in found for event in (each if isinstance(each, list) else [each])]
+
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {"name": named(document.get("instance_id"))}
+
+    def end(self, document: Any) -> Iterable[Item]:
+        error = as_text(as_dict(document).get("error"))
+        return [RunEnd(reason=error)] if error else ()
+
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        action, at = as_text(message.get("action")), as_time(message.get("timestamp"))
+        if not self.knows(message):
+            return False
         if not action:
-            self._observe(event, at)
+            self._observe(assembler, message, at)
         elif action == "message":
-            self._message(event, at)
+            _speak(assembler, message, at)
         elif action == "condensation":
-            summary = as_text(as_dict(event.get("args")).get("summary"))
-            self.assembler.compacted(summary, at)
-        elif event.get("source") == "agent" and action not in _NO_CALLS:
-            self._call(action, event, at)
+            assembler.compacted(as_text(as_dict(message.get("args")).get("summary")), at)
+        elif message.get("source") == "agent" and action not in _NO_CALLS:
+            self._call(assembler, action, message, at)
+        return True
 
-    def _message(self, event: dict[str, Any], at: datetime | None) -> None:
-        args = as_dict(event.get("args"))
-        text = as_text(args.get("content", event.get("message")))
-        if event.get("source") == "user":
-            self.assembler.user(text, at)
-        elif event.get("source") == "agent":
-            waiting = args.get("wait_for_response") is True
-            stop = StopRequest(awaiting_user=waiting)
-            self.assembler.respond(text=text, at=at, stop=stop, presumed=not waiting)
-
-    def _call(self, action: str, event: dict[str, Any], at: datetime | None) -> None:
+    def _call(
+        self, assembler: Assembler, action: str, event: dict[str, Any], at: datetime | None
+    ) -> None:
         args, told = as_dict(event.get("args")), as_dict(event.get("tool_call_metadata"))
         response = named(as_dict(told.get("model_response")).get("id"))
-        self.assembler.respond(key=response or None, text=as_text(args.get("thought")), at=at)
+        assembler.respond(key=response or None, text=as_text(args.get("thought")), at=at)
         tool = named(told.get("function_name")) or action
         params = {key: value for key, value in args.items() if key not in {"thought", "blocking"}}
-        call_id = self.assembler.call(tool, params, named(told.get("tool_call_id")))
+        call_id = assembler.call(tool, params, named(told.get("tool_call_id")))
         self.calls[as_text(event.get("id"))] = call_id
         if action == "finish":
-            self.assembler.answer(call_id, flagged("", at=at))
-            self.assembler.add(StopRequest())
+            assembler.answer(call_id, flagged("", at=at))
+            assembler.add(StopRequest())
 
-    def _observe(self, event: dict[str, Any], at: datetime | None) -> None:
+    def _observe(self, assembler: Assembler, event: dict[str, Any], at: datetime | None) -> None:
         call_id = self.calls.pop(as_text(event.get("cause")), "")
         kind = as_text(event.get("observation"))
         if call_id:
             content = event.get("content")
             outcome, evidence = _outcome(event, kind, as_text(content))
             answer = CallResult(result=content, outcome=outcome, evidence=evidence, at=at)
-            self.assembler.answer(call_id, answer)
+            assembler.answer(call_id, answer)
         elif kind not in _QUIET:
             text = as_text(event.get("content", event.get("message")))
-            self.assembler.user(text, at, notification=True)
+            assembler.user(text, at, notification=True)
+
+
+def _speak(assembler: Assembler, event: dict[str, Any], at: datetime | None) -> None:
+    args = as_dict(event.get("args"))
+    text = as_text(args.get("content", event.get("message")))
+    if event.get("source") == "user":
+        assembler.user(text, at)
+    elif event.get("source") == "agent":
+        waiting = args.get("wait_for_response") is True
+        stop = StopRequest(awaiting_user=waiting)
+        assembler.respond(text=text, at=at, stop=stop, presumed=not waiting)
 
 
 def _outcome(event: dict[str, Any], kind: str, text: str) -> tuple[Outcome, Evidence]:

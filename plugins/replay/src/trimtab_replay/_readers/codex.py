@@ -7,7 +7,7 @@ output (``Process exited with code 1``), or in an event with its call's id.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import attrs
@@ -15,10 +15,9 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import RowReader, assembled
-from trimtab_replay._readers.openai import Payload, Responses, kind_of
-from trimtab_replay._recording import RecordedItem, Recording, StopRequest
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._readers.messages import RowReader
+from trimtab_replay._readers.openai import Payload, Responses
+from trimtab_replay._recording import StopRequest
 from trimtab_replay._values import (
     as_dict,
     as_float,
@@ -38,72 +37,63 @@ _NO_TALK = {"token_usage_record", "world_state"}
 """Rows of newer versions that hold nothing of the conversation."""
 
 
+@attrs.define
 class Codex(RowReader):
     """Reads Codex rollouts."""
 
     name: ClassVar[str] = "codex"
     profile: ClassVar[str] = "codex"
+    unknown: ClassVar[str] = "no part of a rollout: item of type {1!r}"
 
-    def is_own(self, row: dict[str, Any]) -> bool:
-        return named(row.get("type")) in _KINDS and "payload" in row
-
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        metas = (row["payload"] for row in source.first_rows if row.get("type") == "session_meta")
-        meta = as_dict(next(metas, None))
-        name = named(meta.get("id")) or named(meta.get("session_id"))
-        yield self.recording(source, _Rollout(source).entries(), name)
-
-
-@attrs.define
-class _Rollout:
-    source: Transcript
-    assembler: Assembler = attrs.field(factory=Assembler)
     polls: set[str] = attrs.field(factory=set)
     ends: dict[str, Payload] = attrs.field(factory=dict)
     responses: Responses = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.responses = Responses(self.assembler, answer=self._answer, stop=None)
+        self.responses = Responses(answer=self._answer, stop=None)
 
-    def entries(self) -> Iterator[RecordedItem]:
-        for row in self.source.rows():
-            payload = as_dict(row.value).get("payload")
-            if named(as_dict(row.value).get("type")) in _NO_TALK:
-                continue
-            if not isinstance(payload, dict) or named(row.value.get("type")) not in _KINDS:
-                self.source.skip("no row of a rollout: type or payload is missing", row.line)
-                continue
-            if not self._read(row.value["type"], payload, as_time(row.value.get("timestamp"))):
-                self.source.skip(f"item of type {kind_of(payload)!r}", row.line)
-            yield from self.assembler.take()
-        yield from self.assembler.finish()
+    def is_own(self, row: dict[str, Any]) -> bool:
+        return named(row.get("type")) in _KINDS and "payload" in row
 
-    def _read(self, kind: str, payload: Payload, at: Any) -> bool:
+    def id_in(self, row: dict[str, Any]) -> Any:
+        meta = as_dict(row.get("payload")) if row.get("type") == "session_meta" else {}
+        return meta.get("id") or meta.get("session_id")
+
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        kind, payload, at = (
+            named(row.get("type")),
+            row.get("payload"),
+            as_time(row.get("timestamp")),
+        )
+        if kind in _NO_TALK:
+            return True
+        if not isinstance(payload, dict) or kind not in _KINDS:
+            return False
         if kind == "response_item":
-            return self._item(payload, at)
+            return self._item(assembler, payload, at)
         if kind == "event_msg":
-            self._event(payload, at)
+            self._event(assembler, payload, at)
         elif kind == "compacted":
-            self.assembler.compacted(named(payload.get("message")), at)
+            assembler.compacted(named(payload.get("message")), at)
         return True
 
-    def _item(self, item: Payload, at: Any) -> bool:
+    def _item(self, assembler: Assembler, item: Payload, at: Any) -> bool:
         if item.get("type") == "message" and item.get("role") != "assistant":
             return True  # what the user said is an event of its own; these hold the harness's words
         if item.get("name") == "write_stdin" and _is_poll(item.get("arguments")):
             self.polls.add(named(item.get("call_id")))
-        return self.responses.feed(item, at)
+        return self.responses.feed(assembler, item, at)
 
-    def _event(self, event: Payload, at: Any) -> None:
+    def _event(self, assembler: Assembler, event: Payload, at: Any) -> None:
         kind = named(event.get("type"))
         if kind == "token_count":
             self.responses.end_response()
         elif kind == "user_message":
             self.responses.end_response()
-            self.assembler.user(as_text(event.get("message")), at)
+            assembler.user(as_text(event.get("message")), at)
         elif kind == "task_complete":
             self.responses.end_response()
-            self.assembler.add(StopRequest())
+            assembler.add(StopRequest())
         elif kind in {"exec_command_end", "patch_apply_end", "mcp_tool_call_end"}:
             self.ends[named(event.get("call_id"))] = event
 
@@ -188,27 +178,25 @@ class CodexExec(RowReader):
 
     name: ClassVar[str] = "codex-exec"
     profile: ClassVar[str] = "codex"
+    unknown: ClassVar[str] = "no event of codex exec"
 
     def is_own(self, row: dict[str, Any]) -> bool:
         kind = named(row.get("type"))
         return kind in _EVENTS or (kind in _ITEM_EVENTS and "type" in as_dict(row.get("item")))
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        ids = (named(row.get("thread_id")) for row in source.first_rows)
-        entries = assembled(source, source.rows(), _feed, "no event of codex exec")
-        yield self.recording(source, entries, next(filter(None, ids), ""))
+    def id_in(self, row: dict[str, Any]) -> Any:
+        return row.get("thread_id")
 
-
-def _feed(assembler: Assembler, event: dict[str, Any]) -> bool:
-    kind, item = named(event.get("type")), as_dict(event.get("item"))
-    if kind in _ITEM_EVENTS:
-        _happen(assembler, item, is_done=kind == "item.completed")
-    elif kind == "turn.completed":
-        assembler.close_turn()
-    elif kind == "turn.failed":
-        message = as_text(as_dict(event.get("error")).get("message", event.get("message")))
-        assembler.add(StopRequest(api_error=message))
-    return kind in _EVENTS or kind == "error" or kind.startswith("item.")
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        kind, item = named(row.get("type")), as_dict(row.get("item"))
+        if kind in _ITEM_EVENTS:
+            _happen(assembler, item, is_done=kind == "item.completed")
+        elif kind == "turn.completed":
+            assembler.close_turn()
+        elif kind == "turn.failed":
+            message = as_text(as_dict(row.get("error")).get("message", row.get("message")))
+            assembler.add(StopRequest(api_error=message))
+        return kind in _EVENTS or kind == "error" or kind.startswith("item.")
 
 
 def _happen(assembler: Assembler, item: dict[str, Any], *, is_done: bool) -> None:

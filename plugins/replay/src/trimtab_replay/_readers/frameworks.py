@@ -18,7 +18,7 @@ from trimtab_replay._readers.messages import (
     tagged_calls,
     without_tags,
 )
-from trimtab_replay._readers.openai import requested, usage
+from trimtab_replay._readers.openai import offered, requested, usage
 from trimtab_replay._recording import Item, RunEnd
 from trimtab_replay._values import (
     arguments,
@@ -61,7 +61,7 @@ class AutoGen(MessageReader):
     def knows(self, message: dict[str, Any]) -> bool:
         return named(message.get("type")) in _KINDS and "content" in message
 
-    def messages(self, document: Any) -> list[Any]:
+    def messages(self, document: Any) -> list[Any] | None:
         context = as_dict(document).get("llm_context")
         return super().messages(document if context is None else context)
 
@@ -204,17 +204,14 @@ class ShareGPT(MessageReader):
             message.get("value"), str
         )
 
-    def messages(self, document: Any) -> list[Any]:
-        found = super().messages(document)
-        is_list_of_one = len(found) == 1 and isinstance(document, list)
-        return super().messages(found[0]) if is_list_of_one and found else found
+    def runs(self, document: Any) -> list[Any]:
+        is_list = isinstance(document, list) and not any(map(self.is_message, document))
+        return document if is_list else [document]
 
-    def tools(self, document: Any) -> frozenset[str] | None:
-        """Return the names in ``tools``, which some write as JSON in text."""
-        listed = arguments(as_dict(document).get("tools")) if as_dict(document) else None
-        tools = dicts(listed)
-        names = (named((as_dict(tool.get("function")) or tool).get("name")) for tool in tools)
-        return frozenset(filter(None, names)) or None
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return also the names in ``tools``, which some write as JSON in text."""
+        tools = offered(arguments(document.get("tools")))
+        return {**super().facts(document), "tools": tools or None}
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         kind, text = named(message.get("from")), named(message.get("value"))
@@ -261,8 +258,7 @@ class Smolagents(MessageReader):
         return self.is_own(message) or any(key in message for key in ("task", *_OTHERS))
 
     def end(self, document: Any) -> Iterable[Item]:
-        steps = dicts(self.messages(document))
-        last = steps[-1] if steps else {}
+        last = next(iter(dicts(self.messages(document))[-1:]), {})
         error = named(as_dict(last.get("error")).get("type"))
         if last.get("is_final_answer") is True:
             return (RunEnd(reason=_FINAL),)

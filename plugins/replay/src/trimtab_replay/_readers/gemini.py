@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, ClassVar
 
 import attrs
@@ -10,8 +11,8 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, RowReader, assembled
-from trimtab_replay._recording import RecordedItem, Recording, RunEnd
+from trimtab_replay._readers.messages import MessageReader, RowReader
+from trimtab_replay._recording import Item, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     as_dict,
@@ -26,41 +27,41 @@ from trimtab_replay._values import (
     said,
 )
 
+_CHAT_KINDS = {"user", "gemini", "info", "error", "warning"}
 _DENIED = "[Operation Cancelled]"
 _STATUS = {"success": Outcome.OK, "error": Outcome.ERROR, "cancelled": Outcome.DENIED}
 
 
-class Gemini(Reader):
+class Gemini(MessageReader):
     """Reads Gemini contents and Gemini CLI chats."""
 
     name: ClassVar[str] = "gemini"
     profile: ClassVar[str] = "gemini-cli"
+    what: ClassVar[str] = "messages or contents"
 
     def sniff(self, source: Transcript) -> float:
-        return float(_is_ours(source.sample))
+        return float(_is_chat(source.sample) or bool(_contents(source.sample)))
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        for row in source.documents_with("messages or contents", _is_ours):
-            head = as_dict(row.value)
-            if _is_chat(row.value):
-                messages, unknown = as_list(head.get("messages")), "message {} has no known type"
-                entries = assembled(source, messages, _feed_message, unknown)
-            else:
-                unknown = "content {} has no known role"
-                entries = assembled(source, _contents(row.value), _feed_content, unknown)
-            yield self.recording(source, entries, named(head.get("sessionId")), line=row.line)
+    def knows(self, message: dict[str, Any]) -> bool:
+        is_told = "content" in message and as_text(message.get("type")) in _CHAT_KINDS
+        return is_told or _is_content(message)
 
+    def messages(self, document: Any) -> list[Any] | None:
+        if _is_chat(document):
+            return as_list(document.get("messages"))
+        return _contents(document) or None
 
-def _is_ours(value: Any) -> bool:
-    return _is_chat(value) or bool(_contents(value))
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {"name": named(document.get("sessionId"))}
+
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        return (_feed_content if "role" in message else _feed_message)(assembler, message)
 
 
 def _is_chat(value: Any) -> bool:
     head = as_dict(value)
-    return "sessionId" in head and any(
-        as_text(message.get("type")) in {"user", "gemini"}
-        for message in dicts(head.get("messages"))
-    )
+    kinds = (as_text(message.get("type")) for message in dicts(head.get("messages")))
+    return "sessionId" in head and any(kind in {"user", "gemini"} for kind in kinds)
 
 
 def _contents(value: Any) -> list[Any]:
@@ -126,7 +127,7 @@ def _feed_message(assembler: Assembler, message: dict[str, Any]) -> bool:
         assembler.user(_chat_text(message), as_time(message.get("timestamp")))
     elif kind == "gemini":
         _chat_response(assembler, message)
-    return kind in {"user", "gemini", "info", "error", "warning"}
+    return kind in _CHAT_KINDS
 
 
 def _chat_text(message: dict[str, Any]) -> str:
@@ -172,66 +173,54 @@ _DENIED_IN_STREAM = {"permission_denied", "policy_violation"}
 _INVALID = {"invalid_tool_params", "tool_not_registered"}
 
 
+@attrs.define
 class GeminiStream(RowReader):
     """Reads the output of the Gemini CLI in headless mode."""
 
     name: ClassVar[str] = "gemini-stream"
     profile: ClassVar[str] = "gemini-cli"
+    unknown: ClassVar[str] = "no event of a Gemini CLI stream"
+
+    pieces: list[str] = attrs.field(factory=list)
+    at: datetime | None = None
 
     def is_own(self, row: dict[str, Any]) -> bool:
         kind = named(row.get("type"))
         is_head = kind == "init" and "session_id" in row and "model" in row
         return is_head or (kind in {"tool_use", "tool_result"} and "tool_id" in row)
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        first = source.first_rows[0] if source.first_rows else {}
-        yield self.recording(source, _Stream().entries(source), named(first.get("session_id")))
-
-
-@attrs.define
-class _Stream:
-    assembler: Assembler = attrs.field(factory=Assembler)
-    pieces: list[str] = attrs.field(factory=list)
-    at: Any = None
-
-    def entries(self, source: Transcript) -> Iterator[RecordedItem]:
-        for row in source.rows():
-            event = as_dict(row.value)
-            kind = named(event.get("type"))
-            if kind == "message" and event.get("role") == "assistant":
-                self.at = self.at or as_time(event.get("timestamp"))
-                self.pieces.append(named(event.get("content")))
-            elif not self.happen(kind, event):
-                source.skip("no event of a Gemini CLI stream", row.line)
-            yield from self.assembler.take()
-        self.respond()
-        yield from self.assembler.finish()
-
-    def happen(self, kind: str, event: dict[str, Any]) -> bool:
-        at = as_time(event.get("timestamp"))
-        if kind == "tool_use":
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        kind, at = named(row.get("type")), as_time(row.get("timestamp"))
+        if kind == "message" and row.get("role") == "assistant":
+            self.pieces.append(named(row.get("content")))
+            self.at = self.at or at
+        elif kind == "tool_use":
             # Events of one response follow one another; its results come after all of them.
-            if self.pieces or not self.assembler.is_waiting:
-                self.respond(at)
-            params, call_id = event.get("parameters", {}), named(event.get("tool_id"))
-            self.assembler.call(named(event.get("tool_name")), params, call_id)
+            if self.pieces or not assembler.is_waiting:
+                self._respond(assembler, at)
+            params, call_id = row.get("parameters", {}), named(row.get("tool_id"))
+            assembler.call(named(row.get("tool_name")), params, call_id)
         elif kind == "tool_result":
-            self.assembler.answer(named(event.get("tool_id")), _result(event, at))
+            assembler.answer(named(row.get("tool_id")), _result(row, at))
         elif kind == "message":
-            self.respond()
-            self.assembler.user(named(event.get("content")), at)
+            self._respond(assembler)
+            assembler.user(named(row.get("content")), at)
         elif kind == "result":
-            self.respond()
-            if event.get("status") == "error":
-                self.assembler.add(RunEnd(reason="error"))
+            self._respond(assembler)
+            if row.get("status") == "error":
+                assembler.add(RunEnd(reason="error"))
         return kind in {"tool_use", "tool_result", "message", "result", "init", "error"}
 
-    def respond(self, at: Any = None) -> None:
+    def flush(self, assembler: Assembler) -> Iterable[Item]:
+        self._respond(assembler)
+        return ()
+
+    def _respond(self, assembler: Assembler, at: datetime | None = None) -> None:
         """Open a turn with the text since the last one; only for a call, if there is no text."""
         text, self.pieces = "".join(self.pieces), []
         at, self.at = self.at or at, None
         if text or at is not None:
-            self.assembler.respond(text=text, at=at, presumed=True)
+            assembler.respond(text=text, at=at, presumed=True)
 
 
 def _result(event: dict[str, Any], at: Any) -> CallResult:

@@ -16,8 +16,8 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.anthropic import time_of
-from trimtab_replay._readers.messages import MessageReader, Reader
-from trimtab_replay._recording import RecordedItem, Recording, StopRequest
+from trimtab_replay._readers.messages import MessageReader, Reader, assembled
+from trimtab_replay._recording import Recording, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
@@ -36,6 +36,7 @@ from trimtab_replay._values import (
 )
 from trimtab_replay.outcomes import outcome_of
 
+_NO_MESSAGE = "message {} is not an object"
 _MOST_FILES = 50_000
 _REFUSED = ("The user rejected permission", "The user has specified a rule")
 _STOPPED = ("Tool execution aborted", "Tool execution was interrupted")
@@ -55,18 +56,18 @@ class OpenCode(Reader):
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         for row in source.documents():
+            sessions: dict[str, Iterable[Any]] = {}
             if _is_export(row.value):
                 session = as_dict(row.value.get("info"))
-                name = named(session.get("id"))
-                yield self.recording(source, entries_of(dicts(row.value.get("messages"))), name)
+                sessions[named(session.get("id"))] = row.value["messages"]
             elif _is_stored(row.value):
-                name = row.value["id"]
-                yield self.recording(source, entries_of(_stored(source, name)), name)
+                sessions[row.value["id"]] = _stored(source, row.value["id"])
             elif isinstance(row.value, list):
-                for name, messages in _sessions(row.value, source).items():
-                    yield self.recording(source, entries_of(messages.values()), name)
+                sessions.update(_sessions(row.value, source))
             else:
                 source.skip("no export of a session and no rows of parts", row.line)
+            for name, messages in sessions.items():
+                yield self.recording(source, assembled(source, messages, _feed, _NO_MESSAGE), name)
 
 
 def _is_export(value: Any) -> bool:
@@ -104,8 +105,8 @@ def _is_row(value: Any) -> bool:
     return {"message_id", "session_id", "data"} <= set(as_dict(value))
 
 
-def _sessions(rows: list[Any], source: Transcript) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the messages of each session by id, in the table's order."""
+def _sessions(rows: list[Any], source: Transcript) -> dict[str, Iterable[Any]]:
+    """Return the messages of each session, in the table's order."""
     sessions: dict[str, dict[str, dict[str, Any]]] = {}
     for number, row in enumerate(rows):
         part = arguments(as_dict(row).get("data"))
@@ -115,20 +116,17 @@ def _sessions(rows: list[Any], source: Transcript) -> dict[str, dict[str, dict[s
         session = sessions.setdefault(as_text(row.get("session_id")), {})
         message = session.setdefault(as_text(row.get("message_id")), {"parts": []})
         message["parts"].append({**part, "time_created": row.get("time_created")})
-    return sessions
+    return {name: messages.values() for name, messages in sessions.items()}
 
 
-def entries_of(messages: Iterable[dict[str, Any]]) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for message in messages:
-        info, parts = as_dict(message.get("info")), dicts(message.get("parts"))
-        if _role(info, parts) == "user":
-            text = joined(part.get("text") for part in parts if not _hidden(part))
-            assembler.user(text, _at(info, parts))
-        else:
-            _Message(assembler, info).read(parts)
-        yield from assembler.take()
-    yield from assembler.finish()
+def _feed(assembler: Assembler, message: dict[str, Any]) -> bool:
+    info, parts = as_dict(message.get("info")), dicts(message.get("parts"))
+    if _role(info, parts) == "user":
+        text = joined(part.get("text") for part in parts if not _hidden(part))
+        assembler.user(text, _at(info, parts))
+    else:
+        _Message(assembler, info).read(parts)
+    return True
 
 
 def _role(info: dict[str, Any], parts: list[dict[str, Any]]) -> str:
@@ -328,7 +326,8 @@ class OpenCodeDatabase(Reader):
         with closing(_connected(source)) as database:
             query = "SELECT DISTINCT session_id FROM message ORDER BY time_created DESC"
             for (session,) in database.execute(query).fetchall():
-                entries = entries_of(_messages(database, session))
+                messages = _messages(database, session)
+                entries = assembled(source, messages, _feed, _NO_MESSAGE)
                 yield self.recording(source, entries, as_text(session))
 
 
@@ -361,20 +360,15 @@ class GooseDatabase(Goose):
         with closing(_connected(source)) as database:
             query = "SELECT session_id FROM messages GROUP BY session_id ORDER BY max(id) DESC"
             for (session,) in database.execute(query).fetchall():
-                entries = _until_damaged(source, self._rows(source, database, session))
-                yield self._recording(source, {}, as_text(session), entries)
+                messages = _rows(database, session)
+                entries = assembled(source, messages, self.feed, self.unknown)
+                yield self.recording(source, _until_damaged(source, entries), as_text(session))
 
-    def _rows(
-        self, source: Transcript, database: sqlite3.Connection, session: Any
-    ) -> Iterator[RecordedItem]:
-        assembler = Assembler()
-        query = (
-            "SELECT id, role, content_json, created_timestamp FROM messages "
-            "WHERE session_id = ? ORDER BY id"
-        )
-        for key, role, content, created in database.execute(query, (session,)):
-            message = {"role": role, "content": arguments(content), "created": created}
-            if not self.is_message(message) or not self.feed(assembler, message):
-                source.skip(f"message {key} has no known role or content")
-            yield from assembler.take()
-        yield from assembler.finish()
+
+def _rows(database: sqlite3.Connection, session: Any) -> Iterator[dict[str, Any]]:
+    query = (
+        "SELECT role, content_json, created_timestamp FROM messages "
+        "WHERE session_id = ? ORDER BY id"
+    )
+    for role, content, created in database.execute(query, (session,)):
+        yield {"role": role, "content": arguments(content), "created": created}

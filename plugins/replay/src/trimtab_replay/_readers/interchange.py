@@ -16,7 +16,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, assembled, flagged
+from trimtab_replay._readers.messages import MessageReader, Reader, flagged
 from trimtab_replay._readers.openai import usage
 from trimtab_replay._recording import RecordedItem, Recording
 from trimtab_replay._transcript import Transcript
@@ -38,55 +38,39 @@ _HEADER = "__header__"
 _IN_WORDS = re.compile(r"Tool result for (\S{1,200})$")
 
 
-class Atif(Reader):
+class Atif(MessageReader):
     """Reads ATIF 1.x."""
 
     name: ClassVar[str] = "atif"
     parallel_calls: ClassVar[bool | None] = None
+    keys: ClassVar[tuple[str, ...]] = ("steps",)
+    what: ClassVar[str] = "steps"
+    unknown: ClassVar[str] = "step {} has no source"
 
     def sniff(self, source: Transcript) -> float:
-        sample = source.sample
-        return float(any(map(_is_trajectory, [sample, *as_list(sample)[:3]])) or _is_header(sample))
+        head = as_dict(source.sample)
+        return float(self.is_told_by(source.sample) or _HEADER in (*head, head.get("type")))
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        if len(source.first_rows) > 1 and _is_header(source.first_rows[0]):
-            header = as_dict(source.first_rows[0].get(_HEADER)) or source.first_rows[0]
-            steps = (row.value for row in source.rows() if not _is_header(row.value))
-            yield self._recording(source, header, steps, source.stem)
-            return
-        for row in source.documents():
-            documents = row.value if isinstance(row.value, list) else [row.value]
-            for number, document in enumerate(documents):
-                if _is_trajectory(document):
-                    default = source.stem if number == 0 else f"{source.stem}:{number}"
-                    yield self._recording(source, document, iter(document["steps"]), default)
-                else:
-                    source.skip(f"document {number} has no steps", row.line)
+    def knows(self, message: dict[str, Any]) -> bool:
+        return isinstance(message.get("source"), str)
 
-    def _recording(
-        self, source: Transcript, head: dict[str, Any], steps: Iterator[Any], default: str
-    ) -> Recording:
-        name, agent = named(head.get("session_id")), named(as_dict(head.get("agent")).get("name"))
-        entries = assembled(source, steps, _feed, "step {} has no source")
-        return self.recording(source, entries, name or default, profile=agent)
+    def runs(self, document: Any) -> list[Any]:
+        return document if isinstance(document, list) else [document]
 
+    def messages(self, document: Any) -> list[Any] | None:
+        is_ours = "schema_version" in as_dict(document) or "agent" in as_dict(document)
+        return super().messages(document) if is_ours else None
 
-def _is_header(value: Any) -> bool:
-    head = as_dict(value)
-    return _HEADER in head or head.get("type") == _HEADER
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        head = as_dict(document.get(_HEADER)) or document
+        agent = named(as_dict(head.get("agent")).get("name"))
+        return {"name": named(head.get("session_id")), "profile": agent}
 
-
-def _is_trajectory(value: Any) -> bool:
-    document = as_dict(value)
-    steps = document.get("steps")
-    return isinstance(steps, list) and ("schema_version" in document or "agent" in document)
-
-
-def _feed(assembler: Assembler, step: dict[str, Any]) -> bool:
-    is_known = isinstance(step.get("source"), str)
-    if is_known:
-        _Step(assembler, step, as_time(step.get("timestamp"))).read()
-    return is_known
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        is_known = self.knows(message)
+        if is_known:
+            _Step(assembler, message, as_time(message.get("timestamp"))).read()
+        return is_known
 
 
 @attrs.frozen

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from trimtab import Outcome
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.anthropic import time_of
-from trimtab_replay._readers.messages import MessageReader, Reader, flagged
+from trimtab_replay._readers.messages import MessageReader, flagged
 from trimtab_replay._readers.openai import requested, usage
-from trimtab_replay._recording import RecordedItem, Recording
-from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
     as_dict,
@@ -35,62 +32,27 @@ _KINDS = set(_CLASSES.values()) | {"remove", "function"} | set(_CLASSES)
 Told = tuple[str, dict[str, Any]]
 
 
-class LangChain(Reader):
+class LangChain(MessageReader):
     """Reads dumps of LangChain messages."""
 
     name: ClassVar[str] = "langchain"
     profile: ClassVar[str] = "langchain"
+    certainty: ClassVar[float] = 0.6
+    unknown: ClassVar[str] = "message {} of type {!r}"
 
-    def sniff(self, source: Transcript) -> float:
-        rows = source.first_rows
-        if len(rows) > 1 and any(_is_message(row) for row in rows):
-            return 0.6
-        return 0.6 * any(map(_is_message, as_list(_messages(source.sample))[:5]))
+    def knows(self, message: dict[str, Any]) -> bool:
+        kind, fields = _told(message)
+        return kind in _KINDS and "content" in fields
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        if len(source.first_rows) > 1 and any(_is_message(row) for row in source.first_rows):
-            yield self.recording(source, _entries((row.value for row in source.rows()), source))
-            return
-        for row in source.documents_with("messages", _has_messages):
-            entries, name = _entries(_messages(row.value), source), _thread(as_dict(row.value))
-            yield self.recording(source, entries, name, line=row.line)
+    def messages(self, document: Any) -> list[Any] | None:
+        return super().messages(document) or super().messages(as_dict(document).get("values"))
 
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        settings = as_dict(as_dict(document.get("config")).get("configurable"))
+        ids = (document.get("thread_id"), settings.get("thread_id"), document.get("id"))
+        return {"name": next(filter(None, map(named, ids)), "")}
 
-def _thread(head: dict[str, Any]) -> str:
-    settings = as_dict(as_dict(head.get("config")).get("configurable"))
-    return named(head.get("thread_id")) or named(settings.get("thread_id")) or named(head.get("id"))
-
-
-def _messages(document: Any) -> Any:
-    """Return a document's list of messages, or something else where it has none."""
-    if isinstance(document, list):
-        return document
-    head = as_dict(document)
-    return head.get("messages", as_dict(head.get("values")).get("messages"))
-
-
-def _has_messages(document: Any) -> bool:
-    return isinstance(_messages(document), list)
-
-
-def _told(message: Any) -> Told:
-    """Return a message's kind and fields, whatever the dump."""
-    value = as_dict(message)
-    if value.get("type") == "constructor":
-        path = as_list(value.get("id"))
-        return _CLASSES.get(as_text(path[-1]) if path else "", ""), as_dict(value.get("kwargs"))
-    kind = as_text(value.get("type"))
-    return _CLASSES.get(kind, kind), as_dict(value.get("data")) or value
-
-
-def _is_message(message: Any) -> bool:
-    kind, fields = _told(message)
-    return kind in _KINDS and "content" in fields
-
-
-def _entries(messages: Iterable[Any], source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for number, message in enumerate(messages):
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         kind, fields = _told(message)
         if kind == "ai":
             _respond(assembler, fields)
@@ -100,10 +62,16 @@ def _entries(messages: Iterable[Any], source: Transcript) -> Iterator[RecordedIt
             assembler.answer(call_id, _answer(fields))
         elif kind == "human":
             assembler.user(said(fields.get("content")))
-        elif kind not in _KINDS:
-            source.skip(f"message {number} of type {kind[:40]!r}")
-        yield from assembler.take()
-    yield from assembler.finish()
+        return kind in _KINDS
+
+
+def _told(message: dict[str, Any]) -> Told:
+    """Return a message's kind and fields, whatever the dump."""
+    if message.get("type") == "constructor":
+        path = as_list(message.get("id"))
+        return _CLASSES.get(as_text(path[-1]) if path else "", ""), as_dict(message.get("kwargs"))
+    kind = as_text(message.get("type"))
+    return _CLASSES.get(kind, kind), as_dict(message.get("data")) or message
 
 
 def _respond(assembler: Assembler, fields: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Any, ClassVar
 
 from trimtab import Outcome
@@ -16,7 +15,7 @@ from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import Item, RecordedItem, Recording
 from trimtab_replay._transcript import Row, Transcript
-from trimtab_replay._values import arguments, as_dict, dicts, named
+from trimtab_replay._values import arguments, as_dict, as_text, dicts, named
 from trimtab_replay.outcomes import outcome_of
 
 MAX_SNIFFED = 200
@@ -36,24 +35,38 @@ def worded(agent: str, text: str, at: datetime | None) -> CallResult:
     return CallResult(result=text, outcome=read.outcome, evidence=read.evidence, at=at)
 
 
+def exit_status(document: Any) -> str:
+    """Return how a run ended, as agents that mend code write it."""
+    return as_text(as_dict(as_dict(document).get("info")).get("exit_status"))
+
+
+Feed = Callable[[Assembler, dict[str, Any]], bool]
+"""Gives one message, event or row to an assembler; returns False if it is of no known kind."""
+
+
 def assembled(
     source: Transcript,
     items: Iterable[Any],
-    feed: Callable[[Assembler, dict[str, Any]], bool],
+    feed: Feed,
     unknown: str,
-    end: Iterable[Item] = (),
+    end: Callable[[Assembler], Iterable[Item]] = lambda _: (),
 ) -> Iterator[RecordedItem]:
     """Yield what happened in messages, or rows, which `feed` gives to an assembler one by one.
 
-    One that it returns False for is reported as `unknown`, in which ``{}`` is its number.
+    What `end` returns happens after the last of them.
+
+    One that it returns False for is reported as `unknown`, in which ``{0}`` is its number and
+    ``{1}`` its type, or that of its payload.
     """
     assembler = Assembler()
     for number, item in enumerate(items):
         value, line = (item.value, item.line) if isinstance(item, Row) else (item, None)
         if not isinstance(value, dict) or not feed(assembler, value):
-            source.skip(unknown.format(number), line)
+            told = as_dict(value)
+            kind = as_text(as_dict(told.get("payload", told)).get("type"))[:40]
+            source.skip(unknown.format(number, kind), line)
         yield from assembler.take()
-    yield from assembler.finish(end)
+    yield from assembler.finish(end(assembler))
 
 
 class Reader:
@@ -69,23 +82,36 @@ class Reader:
         entries: Iterable[RecordedItem],
         name: str = "",
         *,
-        line: int = 1,
+        place: int = 0,
         **facts: Any,
     ) -> Recording:
-        """Return a recording of this format."""
+        """Return a recording of this format.
+
+        Args:
+            place: its number in a file with several; they are called by it where they have no name.
+        """
         return Recording(
-            id=name or (source.stem if line == 1 else f"{source.stem}:{line}"),
+            id=name or (f"{source.stem}:{place}" if place else source.stem),
             path=source.path,
             reader=self.name,
             entries=entries,
             **{"profile": self.profile, "parallel_calls": self.parallel_calls, **facts},
         )
 
+    def flush(self, assembler: Assembler) -> Iterable[Item]:
+        """Give what waits for another message to `assembler`; return what happens at the end."""
+        del assembler
+        return ()
+
 
 class RowReader(Reader, ABC):
-    """Reads files of rows, one of which is enough to tell the format."""
+    """Reads files of rows, one of which is enough to tell the format.
+
+    Each file is read by an instance of its own, which may remember what it has read.
+    """
 
     certainty: ClassVar[float] = 1.0
+    unknown: ClassVar[str]
 
     @abstractmethod
     def is_own(self, row: dict[str, Any]) -> bool:
@@ -94,15 +120,32 @@ class RowReader(Reader, ABC):
     def sniff(self, source: Transcript) -> float:
         return self.certainty * any(map(self.is_own, source.first_rows))
 
+    @abstractmethod
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        """Give one row to `assembler`; return False if it is of no known kind."""
+
+    def id_in(self, row: dict[str, Any]) -> Any:
+        """Return the id of the session, where `row` says it."""
+        return row.get("session_id")
+
+    def read(self, source: Transcript) -> Iterator[Recording]:
+        ids = filter(None, (named(self.id_in(row)) for row in source.first_rows))
+        run = type(self)()
+        entries = assembled(source, source.rows(), run.feed, self.unknown, run.flush)
+        yield self.recording(source, entries, next(ids, ""))
+
 
 class MessageReader(Reader, ABC):
     """Reads files of messages in one shape.
 
-    A subclass says which messages are its own and what each of them means.
+    A subclass says which messages are its own and what each of them means. Each run is read by an
+    instance of its own, which may remember what it has read.
     """
 
     certainty: ClassVar[float] = 0.9
     keys: ClassVar[tuple[str, ...]] = ("messages",)
+    what: ClassVar[str] = "messages"
+    unknown: ClassVar[str] = "message {} has no known role or type"
 
     @abstractmethod
     def knows(self, message: dict[str, Any]) -> bool:
@@ -120,23 +163,34 @@ class MessageReader(Reader, ABC):
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         """Give one message to `assembler`; return False if it has no known role."""
 
-    def messages(self, document: Any) -> list[Any]:
-        """Return the messages in a document; an empty list if it holds none."""
+    def documents(self, source: Transcript) -> Iterator[Row]:
+        """Yield the documents of a file."""
+        return source.documents()
+
+    def runs(self, document: Any) -> list[Any]:
+        """Return the runs that a document holds, each with its messages."""
+        return [document]
+
+    def messages(self, document: Any) -> list[Any] | None:
+        """Return the messages of a run; None if it holds none."""
         if isinstance(document, list):
             return document
         head = as_dict(document)
-        found = (head[key] for key in self.keys if isinstance(head.get(key), list))
-        return next(found, [])
+        alone = [document] if self.is_message(document) else None
+        return next((head[key] for key in self.keys if isinstance(head.get(key), list)), alone)
 
     def end(self, document: Any) -> Iterable[Item]:
-        """Return what happens after the last message of a document."""
+        """Return what happens after the last message of a run."""
         del document
         return ()
 
-    def tools(self, document: Any) -> frozenset[str] | None:
-        """Return the names of the tools that a document offers; None if unknown."""
-        del document
-        return None
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return what a run says of itself, as arguments of `Reader.recording`."""
+        return {"name": next(filter(None, (named(document.get(key)) for key in _IDS)), "")}
+
+    def is_told_by(self, document: Any) -> bool:
+        """Whether the first runs of a document have the form of those that this reader reads."""
+        return any(self.messages(run) is not None for run in self.runs(document)[:3])
 
     def sniff(self, source: Transcript) -> float:
         if _is_by_line(source):
@@ -147,35 +201,37 @@ class MessageReader(Reader, ABC):
         return self.certainty * any(self.is_own(value) for value in dicts(values))
 
     def _sniffed(self, document: Any) -> list[Any]:
-        return list(islice(self.messages(document), MAX_SNIFFED))
+        runs = self.runs(document)[:MAX_SNIFFED]
+        return [each for run in runs for each in (self.messages(run) or ())[:MAX_SNIFFED]]
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         by_line = _is_by_line(source)
         if by_line and any(map(self.is_message, source.first_rows)):
             head = next((row for row in source.first_rows if not self.is_message(row)), {})
-            yield self._recording(source, head, source.stem, self._streamed(source))
+            rows = (row for row in source.rows() if not self._is_head(row))
+            yield self._recording(source, head, rows)
             return
-        for row in source.documents_with("messages", self._has_messages):
-            default = f"{source.stem}:{row.line}" if by_line else source.stem
-            yield self._recording(source, row.value, default, self._entries(source, row.value))
+        for row in self.documents(source):
+            runs = self.runs(row.value)
+            for number, run in enumerate(runs):
+                found = self.messages(run)
+                if found is not None and (not found or any(map(self.is_message, found))):
+                    place = row.line if by_line else number
+                    yield self._recording(source, run, found, place)
+                else:
+                    where = "a document" if run is row.value else f"run {number}"
+                    source.skip(f"{where} without {self.what}", row.line if by_line else None)
 
     def _recording(
-        self, source: Transcript, document: Any, default: str, entries: Iterable[RecordedItem]
+        self, source: Transcript, document: Any, messages: Iterable[Any], place: int = 0
     ) -> Recording:
-        head = as_dict(document)
-        name = next(filter(None, (named(head.get(key)) for key in _IDS)), default)
-        return self.recording(source, entries, name, tools=self.tools(document))
+        run = type(self)()
 
-    def _has_messages(self, document: Any) -> bool:
-        return any(self.is_message(message) for message in self.messages(document))
+        def end(assembler: Assembler) -> Iterable[Item]:
+            return (*run.flush(assembler), *run.end(document))
 
-    def _entries(self, source: Transcript, document: Any) -> Iterator[RecordedItem]:
-        unknown = "message {} has no known role or type"
-        return assembled(source, self.messages(document), self.feed, unknown, self.end(document))
-
-    def _streamed(self, source: Transcript) -> Iterator[RecordedItem]:
-        rows = (row for row in source.rows() if not self._is_head(row))
-        return assembled(source, rows, self.feed, "message without a known role or type")
+        entries = assembled(source, messages, run.feed, self.unknown, end)
+        return self.recording(source, entries, place=place, **self.facts(as_dict(document)))
 
     def _is_head(self, row: Row) -> bool:
         return row.line == 1 and isinstance(row.value, dict) and not self.is_message(row.value)

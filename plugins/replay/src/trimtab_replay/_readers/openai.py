@@ -10,8 +10,8 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, assembled, flagged
-from trimtab_replay._recording import Item, RecordedItem, Recording, StopRequest
+from trimtab_replay._readers.messages import MessageReader, assembled, flagged
+from trimtab_replay._recording import Item, RecordedItem, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
@@ -67,7 +67,8 @@ class Chat:
     def entries(
         self, source: Transcript, messages: list[Any], end: tuple[Item, ...] = ()
     ) -> Iterator[RecordedItem]:
-        return assembled(source, messages, self.feed, "message {} has no known role", end)
+        unknown = "message {} has no known role"
+        return assembled(source, messages, self.feed, unknown, lambda _: end)
 
     def feed(self, assembler: Assembler, message: Any) -> bool:
         """Give one message to `assembler`; return False if its role is unknown."""
@@ -107,12 +108,17 @@ def usage(told: dict[str, Any]) -> Usage | None:
     return Usage(as_int(read), as_int(written))
 
 
-def offered(tools: Any) -> frozenset[str] | None:
-    """Return the names in a request's ``tools``; None if there is no such list."""
+def offered(tools: Any, key: str = "function") -> frozenset[str] | None:
+    """Return the names in a request's ``tools``; None if there is no such list.
+
+    Args:
+        tools: the list.
+        key: under which each tool may stand.
+    """
     if not isinstance(tools, list):
         return None
-    functions = [as_dict(tool.get("function")) or tool for tool in dicts(tools)]
-    return frozenset(filter(None, (named(function.get("name")) for function in functions)))
+    told = [as_dict(tool.get(key)) or tool for tool in dicts(tools)]
+    return frozenset(filter(None, (named(tool.get("name")) for tool in told)))
 
 
 def _requested(head: dict[str, Any]) -> dict[str, Any]:
@@ -122,55 +128,26 @@ def _requested(head: dict[str, Any]) -> dict[str, Any]:
     return {"parallel_calls": parallel if isinstance(parallel, bool) else True, "tools": tools}
 
 
-_IDS = ("id", "session_id", "conversation_id", "thread_id")
 _FOREIGN = {"tool_use", "tool_result", "toolCall"}
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 
 
-class OpenAIChat(Reader):
-    """Reads chat messages in OpenAI's shape."""
+class OpenAIChat(MessageReader):
+    """Reads chat messages in OpenAI's shape; a weak sign, as many formats carry them."""
 
     name: ClassVar[str] = "openai-chat"
+    certainty: ClassVar[float] = 0.4
 
-    def sniff(self, source: Transcript) -> float:
-        """Look for messages with OpenAI's roles; a weak sign, as many formats carry them."""
-        rows = source.first_rows if len(source.first_rows) > 1 else (source.document,)
-        return 0.4 * any(map(_is_message, (each for row in rows for each in _messages(row)[:5])))
+    def knows(self, message: dict[str, Any]) -> bool:
+        blocks = (block.get("type") for block in dicts(message.get("content")))
+        is_known = "content" in message and named(message.get("role")) in _ROLES
+        return is_known and _FOREIGN.isdisjoint(map(as_text, blocks))
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        is_lines = len(source.first_rows) > 1
-        if is_lines and any(map(_is_message, source.first_rows)):
-            unknown = "message without a known role"
-            yield self.recording(source, assembled(source, source.rows(), Chat().feed, unknown))
-            return
-        for row in source.documents_with("messages", _has_messages):
-            default = f"{source.stem}:{row.line}" if is_lines else source.stem
-            yield self._recording(source, row.value, default)
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {**super().facts(document), **_requested(document)}
 
-    def _recording(self, source: Transcript, document: Any, default: str) -> Recording:
-        head = as_dict(document)
-        name = next(filter(None, (named(head.get(key)) for key in _IDS)), default)
-        entries = Chat().entries(source, _messages(document))
-        return self.recording(source, entries, name, **_requested(head))
-
-
-def _is_message(value: Any) -> bool:
-    if not isinstance(value, dict) or named(value.get("role")) not in _ROLES:
-        return False
-    blocks = (block.get("type") for block in dicts(value.get("content")))
-    return "content" in value and _FOREIGN.isdisjoint(map(as_text, blocks))
-
-
-def _messages(document: Any) -> list[Any]:
-    if _is_message(document):
-        return [document]
-    return document if isinstance(document, list) else as_list(as_dict(document).get("messages"))
-
-
-def _has_messages(document: Any) -> bool:
-    """Whether there is a list of messages, if an empty one."""
-    listed = as_dict(document).get("messages", document)
-    return _is_message(document) or isinstance(listed, list)
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        return Chat().feed(assembler, message)
 
 
 Payload = dict[str, Any]
@@ -198,7 +175,6 @@ class Responses:
     an output between them belong to one response.
     """
 
-    assembler: Assembler
     answer: Callable[[Payload, Any], CallResult] = responses_unflagged
     stop: StopRequest | None = attrs.field(factory=StopRequest)
     _responses: int = 0
@@ -207,48 +183,42 @@ class Responses:
         """What follows belongs to another response."""
         self._responses += 1
 
-    def feed(self, item: Payload, at: Any = None) -> bool:
+    def feed(self, assembler: Assembler, item: Payload, at: Any = None) -> bool:
         """Give one item to the assembler; return False if its type is unknown."""
         kind = named(item.get("type")) or "message"
         if kind == "message":
-            self._message(item, at)
+            self._message(assembler, item, at)
         elif kind == "reasoning":
             summary = as_list(item.get("summary")) or item.get("content")
-            self._respond(reasoning=said(summary), at=at)
+            self._respond(assembler, reasoning=said(summary), at=at)
         elif _ANSWER.fullmatch(kind):
             self.end_response()
-            self.assembler.answer(named(item.get("call_id")), self.answer(item, at))
+            assembler.answer(named(item.get("call_id")), self.answer(item, at))
         elif called := _CALL.fullmatch(kind):
-            self._call(called["tool"], item, at)
+            self._call(assembler, called["tool"], item, at)
         else:
             return False
         return True
 
-    def _respond(self, *, text: str = "", reasoning: str = "", at: Any) -> None:
-        self.assembler.respond(
-            key=str(self._responses),
-            text=text,
-            reasoning=reasoning,
-            at=at,
-            stop=self.stop,
-            presumed=self.stop is not None,
-        )
+    def _respond(self, assembler: Assembler, **told: Any) -> None:
+        presumed = self.stop is not None
+        assembler.respond(key=str(self._responses), stop=self.stop, presumed=presumed, **told)
 
-    def _message(self, item: Payload, at: Any) -> None:
+    def _message(self, assembler: Assembler, item: Payload, at: Any) -> None:
         text, role = said(item.get("content")), item.get("role")
         if role == "assistant":
-            self._respond(text=text, at=at)
+            self._respond(assembler, text=text, at=at)
         elif role == "user":
             self.end_response()
-            self.assembler.user(text, at)
+            assembler.user(text, at)
 
-    def _call(self, kind: str, item: Payload, at: Any) -> None:
-        self._respond(at=at)
+    def _call(self, assembler: Assembler, kind: str, item: Payload, at: Any) -> None:
+        self._respond(assembler, at=at)
         params: Any = next((item[key] for key in _PARAMS if item.get(key) is not None), {})
         tool = named(item.get("name")) or kind
-        call_id = self.assembler.call(tool, arguments(params), named(item.get("call_id")))
+        call_id = assembler.call(tool, arguments(params), named(item.get("call_id")))
         if not named(item.get("call_id")):
-            self.assembler.answer(call_id, attrs.evolve(_hosted(item), at=at))
+            assembler.answer(call_id, attrs.evolve(_hosted(item), at=at))
 
 
 def _hosted(item: Payload) -> CallResult:
@@ -259,58 +229,36 @@ def _hosted(item: Payload) -> CallResult:
     return flagged(flattened(result), False if item.get("status") == "completed" else None)
 
 
-def is_item(value: Any) -> bool:
-    """Whether `value` is an item of a type that only the Responses API has."""
-    kind = named(as_dict(value).get("type"))
-    return bool(_CALL.fullmatch(kind) or _ANSWER.fullmatch(kind)) or (
-        kind == "message" and named(as_dict(value).get("role")) != "" and "content" in value
-    )
-
-
-def kind_of(item: Any) -> str:
-    return as_text(as_dict(item).get("type"))[:40]
-
-
 _LISTS = ("input", "output", "items", "data")
+OF_TYPE = "item of type {1!r}"
 
 
-class OpenAIResponses(Reader):
+@attrs.define
+class OpenAIResponses(MessageReader):
     """Reads Responses items."""
 
+    _responses: Responses = attrs.field(factory=Responses)
+
     name: ClassVar[str] = "openai-responses"
+    certainty: ClassVar[float] = 0.5
+    what: ClassVar[str] = "items"
+    unknown: ClassVar[str] = OF_TYPE
 
-    def sniff(self, source: Transcript) -> float:
-        rows = source.first_rows
-        if len(rows) > 1:
-            return 0.5 * any(is_item(row) or any(map(is_item, _items(row))) for row in rows)
-        return 0.5 * any(map(is_item, _items(source.sample)[:20]))
+    def knows(self, message: dict[str, Any]) -> bool:
+        """Whether it is an item of a type that only the Responses API has."""
+        kind = named(message.get("type"))
+        return bool(_CALL.fullmatch(kind) or _ANSWER.fullmatch(kind)) or (
+            kind == "message" and named(message.get("role")) != "" and "content" in message
+        )
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        if len(source.first_rows) > 1 and any(map(is_item, source.first_rows)):
-            yield self.recording(source, _entries(source, (row.value for row in source.rows())))
-            return
-        for row in source.documents_with("items", _has_items):
-            head = as_dict(row.value)
-            entries, name = _entries(source, _items(row.value)), named(head.get("id"))
-            yield self.recording(source, entries, name, line=row.line, **_requested(head))
+    def messages(self, document: Any) -> list[Any] | None:
+        if isinstance(document, list):
+            return document
+        lists = [value for key in _LISTS if isinstance(value := as_dict(document).get(key), list)]
+        return [item for each in lists for item in each] if lists else None
 
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {"name": named(document.get("id")), **_requested(document)}
 
-def _items(document: Any) -> list[Any]:
-    if isinstance(document, list):
-        return document
-    return [item for key in _LISTS for item in as_list(as_dict(document).get(key))]
-
-
-def _has_items(document: Any) -> bool:
-    lists = map(as_dict(document).get, _LISTS)
-    return isinstance(document, list) or any(isinstance(each, list) for each in lists)
-
-
-def _entries(source: Transcript, items: Iterable[Any]) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    responses = Responses(assembler)
-    for item in items:
-        if not isinstance(item, dict) or not responses.feed(item):
-            source.skip(f"item of type {kind_of(item)!r}")
-        yield from assembler.take()
-    yield from assembler.finish()
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        return self._responses.feed(assembler, message)

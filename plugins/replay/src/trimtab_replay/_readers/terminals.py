@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -11,8 +10,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.messages import RowReader, flagged
-from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._recording import RunEnd, StopRequest
 from trimtab_replay._values import (
     arguments,
     as_dict,
@@ -32,84 +30,67 @@ _DENIED = {"denied", "rejected"}
 _MARKS = ("session.start", "assistant.turn_start", "assistant.message", "tool.execution_start")
 
 
+@attrs.define
 class Copilot(RowReader):
     """Reads event files of the Copilot CLI."""
 
     name: ClassVar[str] = "copilot"
     profile: ClassVar[str] = "copilot"
+    unknown: ClassVar[str] = "no event: type or data is missing"
+
+    started: dict[str, datetime | None] = attrs.field(factory=dict)
 
     def is_own(self, row: dict[str, Any]) -> bool:
         return named(row.get("type")) in _MARKS and "data" in row
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        starts = (as_dict(row.get("data")) for row in source.first_rows)
-        ids = (named(start.get("sessionId")) for start in starts)
-        yield self.recording(source, _Events(source).entries(), next(filter(None, ids), ""))
+    def id_in(self, row: dict[str, Any]) -> Any:
+        return as_dict(row.get("data")).get("sessionId")
+
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        data, kind, at = row.get("data"), row.get("type"), as_time(row.get("timestamp"))
+        if not isinstance(data, dict) or not isinstance(kind, str):
+            return False
+        if kind in {"user.message", "system.notification"}:
+            notification = kind == "system.notification"
+            assembler.user(as_text(data.get("content")), at, notification=notification)
+        elif kind == "assistant.message":
+            _respond_as_copilot(assembler, data, at)
+        elif kind == "tool.execution_start":
+            self.started[named(data.get("toolCallId"))] = at
+        elif kind == "tool.execution_complete":
+            started = self.started.pop(named(data.get("toolCallId")), None)
+            assembler.answer(named(data.get("toolCallId")), _completed(data, started, at))
+        elif kind == "session.compaction_complete":
+            assembler.compacted(as_text(data.get("summaryContent")), at)
+        elif kind == "session.error":
+            assembler.add(StopRequest(api_error=as_text(data.get("message")) or "unknown"))
+        return True
 
 
-@attrs.define
-class _Events:
-    source: Transcript
-    assembler: Assembler = attrs.field(factory=Assembler)
-    started: dict[str, datetime | None] = attrs.field(factory=dict)
+def _respond_as_copilot(assembler: Assembler, data: dict[str, Any], at: datetime | None) -> None:
+    written = as_int(data.get("outputTokens"))
+    assembler.respond(
+        text=as_text(data.get("content")),
+        reasoning=as_text(data.get("reasoningText")),
+        usage=Usage(output_tokens=written) if written else None,
+        at=at,
+        presumed=True,
+    )
+    for request in dicts(data.get("toolRequests")):
+        params = arguments(request.get("arguments"))
+        assembler.call(named(request.get("name")), params, named(request.get("toolCallId")))
 
-    def entries(self) -> Iterator[RecordedItem]:
-        for row in self.source.rows():
-            event = as_dict(row.value)
-            data, kind = event.get("data"), event.get("type")
-            if isinstance(data, dict) and isinstance(kind, str):
-                self._take(kind, data, as_time(event.get("timestamp")))
-            else:
-                self.source.skip("no event: type or data is missing", row.line)
-            yield from self.assembler.take()
-        yield from self.assembler.finish()
 
-    def _take(self, kind: str, data: dict[str, Any], at: datetime | None) -> None:
-        match kind:
-            case "user.message" | "system.notification":
-                is_notification = kind == "system.notification"
-                self.assembler.user(as_text(data.get("content")), at, notification=is_notification)
-            case "assistant.message":
-                self._message(data, at)
-            case "tool.execution_start":
-                self.started[named(data.get("toolCallId"))] = at
-            case "tool.execution_complete":
-                self._complete(data, at)
-            case "session.compaction_complete":
-                self.assembler.compacted(as_text(data.get("summaryContent")), at)
-            case "session.error":
-                error = as_text(data.get("message")) or "unknown"
-                self.assembler.add(StopRequest(api_error=error))
-            case _:
-                pass
-
-    def _message(self, data: dict[str, Any], at: datetime | None) -> None:
-        written = as_int(data.get("outputTokens"))
-        self.assembler.respond(
-            text=as_text(data.get("content")),
-            reasoning=as_text(data.get("reasoningText")),
-            usage=Usage(output_tokens=written) if written else None,
-            at=at,
-            presumed=True,
-        )
-        for request in dicts(data.get("toolRequests")):
-            params = arguments(request.get("arguments"))
-            self.assembler.call(
-                named(request.get("name")), params, named(request.get("toolCallId"))
-            )
-
-    def _complete(self, data: dict[str, Any], at: datetime | None) -> None:
-        call_id = named(data.get("toolCallId"))
-        started, error = self.started.pop(call_id, None), as_dict(data.get("error"))
-        content = flattened(as_dict(data.get("result")).get("content"))
-        answer = CallResult(
-            result=error.get("message") if error and content is None else content,
-            outcome=_outcome(data.get("success"), error),
-            at=at,
-            started=started,
-            duration=seconds_between(started, at),
-        )
-        self.assembler.answer(call_id, answer)
+def _completed(data: dict[str, Any], started: datetime | None, at: datetime | None) -> CallResult:
+    error = as_dict(data.get("error"))
+    content = flattened(as_dict(data.get("result")).get("content"))
+    return CallResult(
+        result=error.get("message") if error and content is None else content,
+        outcome=_outcome(data.get("success"), error),
+        at=at,
+        started=started,
+        duration=seconds_between(started, at),
+    )
 
 
 def _outcome(success: Any, error: dict[str, Any]) -> Outcome:
@@ -122,63 +103,55 @@ _SUFFIX = "ToolCall"
 _SPEAKING = "speaking"
 _FAILED = ("failure", "error", "fileNotFound", "permissionDenied", "timeout", "spawnError")
 _CURSOR_DENIED = ("rejected", "denied")
-_PASSED_OVER = {"system", "interaction_query", "connection", "retry"}
+_PASSED_OVER = {"system", "interaction_query", "connection", "retry", "thinking"}
+_CURSOR_EVENTS = {"assistant", "tool_call", "user", "result", *_PASSED_OVER}
 
 
+@attrs.define
 class Cursor(RowReader):
     """Reads the output of Cursor's command line agent."""
 
     name: ClassVar[str] = "cursor"
     profile: ClassVar[str] = "cursor"
+    unknown: ClassVar[str] = "no event of a Cursor stream"
+
+    said: str = ""
 
     def is_own(self, row: dict[str, Any]) -> bool:
         return row.get("type") == "tool_call" and isinstance(row.get("tool_call"), dict)
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        first = source.first_rows[0] if source.first_rows else {}
-        yield self.recording(source, _entries(source), named(first.get("session_id")))
-
-
-def _entries(source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    said_last = ""
-    for row in source.rows():
-        event = as_dict(row.value)
-        kind = named(event.get("type"))
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        kind, at = named(row.get("type")), as_time(row.get("timestamp_ms"))
+        text = said(as_dict(row.get("message")).get("content"))
         if kind == "assistant":
-            said_last = _say(assembler, event, said_last)
+            self._say(assembler, row, text, at)
         elif kind == "tool_call":
-            said_last = ""
-            _call(assembler, event)
+            self.said = ""
+            _call(assembler, row, at)
         elif kind == "user":
-            text = said(as_dict(event.get("message")).get("content"))
-            assembler.user(text, as_time(event.get("timestamp_ms")))
+            assembler.user(text, at)
+        elif kind == "result" and row.get("is_error") is True:
+            assembler.add(RunEnd(reason=named(row.get("subtype")) or "error"))
         elif kind == "result":
-            _end(assembler, event)
-        elif kind == "thinking":
-            pass
-        elif kind not in _PASSED_OVER:
-            source.skip("no event of a Cursor stream", row.line)
-        yield from assembler.take()
-    yield from assembler.finish()
+            assembler.close_turn()
+        return kind in _CURSOR_EVENTS
+
+    def _say(
+        self, assembler: Assembler, event: dict[str, Any], text: str, at: datetime | None
+    ) -> None:
+        """Read text. Partial output comes in pieces and then as a whole, which is read once."""
+        if self.said and text == self.said:
+            return
+        if "timestamp_ms" in event and "model_call_id" not in event:
+            self.said += text
+            return
+        assembler.respond(key=_SPEAKING, text=text, at=at, presumed=True)
+        self.said = text
 
 
-def _say(assembler: Assembler, event: dict[str, Any], before: str) -> str:
-    """Read text. Partial output comes in pieces and then as a whole, which is read once."""
-    text = said(as_dict(event.get("message")).get("content"))
-    if before and text == before:
-        return before
-    is_piece = "timestamp_ms" in event and "model_call_id" not in event
-    if is_piece:
-        return before + text
-    at = as_time(event.get("timestamp_ms"))
-    assembler.respond(key=_SPEAKING, text=text, at=at, presumed=True)
-    return text
-
-
-def _call(assembler: Assembler, event: dict[str, Any]) -> None:
+def _call(assembler: Assembler, event: dict[str, Any], at: datetime | None) -> None:
     name, body = _body(as_dict(event.get("tool_call")))
-    call_id, at = named(event.get("call_id")), as_time(event.get("timestamp_ms"))
+    call_id = named(event.get("call_id"))
     if not assembler.waits(call_id):
         key = named(event.get("model_call_id")) or None
         if assembler.key == _SPEAKING:
@@ -233,13 +206,6 @@ def _shown(value: Any) -> Any:
     return "\n".join(filter(None, [as_text(told.get("stdout")), as_text(told.get("stderr"))]))
 
 
-def _end(assembler: Assembler, event: dict[str, Any]) -> None:
-    if event.get("is_error") is True:
-        assembler.add(RunEnd(reason=named(event.get("subtype")) or "error"))
-    else:
-        assembler.close_turn()
-
-
 _ROLES = {"user", "assistant", "toolResult", "bashExecution"}
 
 
@@ -247,6 +213,7 @@ class Pi(RowReader):
     """Reads pi's sessions."""
 
     name: ClassVar[str] = "pi"
+    unknown: ClassVar[str] = "no row of a pi session, or a message of an unknown role"
     certainty: ClassVar[float] = 0.9
     profile: ClassVar[str] = "pi"
 
@@ -256,24 +223,16 @@ class Pi(RowReader):
         role = as_text(as_dict(row.get("message")).get("role"))
         return row.get("type") == "message" and role in _ROLES
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        ids = (row.get("id") for row in source.first_rows if row.get("type") == "session")
-        yield self.recording(source, _pi_entries(source), named(next(ids, None)))
+    def id_in(self, row: dict[str, Any]) -> Any:
+        return row.get("id") if row.get("type") == "session" else None
 
-
-def _pi_entries(source: Transcript) -> Iterator[RecordedItem]:
-    assembler = Assembler()
-    for row in source.rows():
-        value = as_dict(row.value)
-        at = as_time(value.get("timestamp"))
-        if not isinstance(value.get("type"), str):
-            source.skip("no row of a pi session: no type", row.line)
-        elif value["type"] == "compaction":
-            assembler.compacted(as_text(value.get("summary")), at)
-        elif value["type"] == "message" and not _read(assembler, as_dict(value.get("message")), at):
-            source.skip("message of an unknown role", row.line)
-        yield from assembler.take()
-    yield from assembler.finish()
+    def feed(self, assembler: Assembler, row: dict[str, Any]) -> bool:
+        kind, at = row.get("type"), as_time(row.get("timestamp"))
+        if kind == "compaction":
+            assembler.compacted(as_text(row.get("summary")), at)
+        elif kind == "message":
+            return _read(assembler, as_dict(row.get("message")), at)
+        return isinstance(kind, str)
 
 
 def _read(assembler: Assembler, message: dict[str, Any], at: datetime | None) -> bool:
