@@ -34,7 +34,7 @@ from trimtab.events import (
 )
 from trimtab.text import sanitize
 from trimtab_claude_code._breaker import EVENT_SECONDS, Cost
-from trimtab_claude_code._journal import Journal, Origin, Recorded, ReplayClock, Superseded
+from trimtab_claude_code._journal import Journal, Recorded, ReplayClock, Superseded
 from trimtab_claude_code._responses import Responses
 from trimtab_claude_code.hooks import (
     PROVIDER_TIMEOUT,
@@ -174,6 +174,7 @@ class GuidedSession:
         journal: where the session is kept; None keeps it in memory only.
         prompts: from an agent's type to its prompt.
         recorder: writes what happens, and what is said, for `trimtab status`; None for none.
+        stamp: the same as long as the same providers would decide the same.
         time: counts what providers take of the session's time.
     """
 
@@ -183,7 +184,8 @@ class GuidedSession:
         prompts: PromptOf,
         note: Callable[[str], None],
         *,
-        origin: Origin | None = None,
+        session_id: str = "",
+        stamp: str = "",
         redaction: Redaction | None = None,
         recorder: SessionJournal | None = None,
         timeout: float | None = None,
@@ -193,7 +195,8 @@ class GuidedSession:
     ) -> None:
         self._journal = journal
         self._note = note
-        self._origin = origin or Origin()
+        self._session_id = session_id
+        self._stamp = stamp
         self._redaction = redaction or Redaction()
         self._recorder = recorder
         self._responses = Responses()
@@ -250,20 +253,16 @@ class GuidedSession:
             if self._due and not self._answering:
                 self._save()
 
-    def save(self) -> None:
-        """Save the session if anything has happened since it was last saved."""
-        with self._lock:
-            if self._unsaved and not self._answering:
-                self._save()
-
     def stop(self, cost: Cost) -> None:
         """End the runs of the session, which goes on without guidance."""
         self._recorded(GuidanceStopped(seconds=cost.seconds, providers=cost.providers))
-        self._hooks.close(self._origin.session_id, str(cost))
+        self._hooks.close(self._session_id, str(cost))
 
     def release(self) -> None:
-        """Save the session, and let another process write its journal."""
-        self.save()
+        """Save the session if it has news, and let another process write its journal."""
+        with self._lock:
+            if self._unsaved and not self._answering:
+                self._save()
         if self._recorder is not None:
             self._recorder.close()
 
@@ -329,9 +328,11 @@ class GuidedSession:
         if recorded.snapshot is not None and recorded.moment is not None:
             self._clock.show(recorded.moment)
             try:
-                return restore(recorded.snapshot, self._clock)
+                return Session.restore(
+                    recorded.snapshot, clock=self._clock, types=RECORDS, reducers=_REDUCERS
+                )
             except SnapshotError as error:
-                self._note(f"The session {self._origin.session_id} starts anew: {error}")
+                self._note(f"The session {self._session_id} starts anew: {error}")
         session = Session(clock=self._clock)
         for kind, reducer in _REDUCERS.items():
             session.register(kind, reducer)
@@ -346,8 +347,8 @@ class GuidedSession:
         if self._recorder is not None:
             self._recorder.paused = True
         if recorded.snapshot is not None:
-            self._hooks.resume(self._origin.session_id)
-        same = recorded.origin.stamp == self._origin.stamp
+            self._hooks.resume(self._session_id)
+        same = recorded.stamp == self._stamp
         for received in recorded.received:
             self._clock.show(received.moment)
             self._begin(received.payload)
@@ -365,7 +366,7 @@ class GuidedSession:
         if self._journal is None:
             return
         try:
-            self._unsaved_bytes += self._journal.append(self._clock.moment(), event, self._origin)
+            self._unsaved_bytes += self._journal.append(self._clock.moment(), event, self._stamp)
         except OSError as error:
             self._note(f"The journal of a session can't be written: {error}")
 
@@ -385,7 +386,7 @@ class GuidedSession:
             return
         try:
             moment, snapshot = self._clock.moment(), self.session.snapshot()
-            self._journal.replace(moment, snapshot, self._origin, self._began)
+            self._journal.replace(moment, snapshot, self._stamp, self._began)
         except Superseded:
             pass  # this process is about to end
         except (OSError, ValueError, TypeError) as error:
@@ -407,8 +408,3 @@ def said_by(event: Event) -> str:
         case _:
             return ""
     return f"{sanitize(provider, 60)} said: {sanitize(words, _LONGEST_NOTICE)}"
-
-
-def restore(snapshot: str, clock: ReplayClock) -> Session:
-    """Return the session of a snapshot."""
-    return Session.restore(snapshot, clock=clock, types=RECORDS, reducers=_REDUCERS)

@@ -29,20 +29,6 @@ class Moment(NamedTuple):
     seconds: float
 
 
-class Origin(NamedTuple):
-    """Where a session began.
-
-    Args:
-        config: path of the configuration that assigned its prompts.
-        stamp: the same as long as the same providers would decide the same.
-    """
-
-    session_id: str = ""
-    project: str = ""
-    config: str = ""
-    stamp: str = ""
-
-
 class Received(NamedTuple):
     """One event, and when it came."""
 
@@ -54,12 +40,13 @@ class Recorded(NamedTuple):
     """What a journal holds.
 
     Args:
+        stamp: the same as long as the same providers would decide the same.
         snapshot: the session at some moment; None at its beginning.
         moment: that moment.
         began: monotonic seconds at which the session's process began, None if unknown.
     """
 
-    origin: Origin = Origin()
+    stamp: str = ""
     snapshot: str | None = None
     moment: Moment | None = None
     began: float | None = None
@@ -87,12 +74,12 @@ class Journal:
             return Recorded()
         return _recorded(_objects(lines))
 
-    def append(self, moment: Moment, payload: Mapping[str, Any], origin: Origin) -> int:
-        """Add one event and return its size; a new file first says where the session began."""
+    def append(self, moment: Moment, payload: Mapping[str, Any], stamp: str) -> int:
+        """Add one event and return its size; a new file begins with the stamp."""
         before = self._now()
         with open(self.path, "ab", opener=private) as file:
             if not file.tell():
-                file.write(_line(moment, origin=origin._asdict()))
+                file.write(_line(moment, stamp=stamp))
             elif not self._whole and _torn(file, self.path):
                 file.write(b"\n")
             self._whole = False
@@ -102,12 +89,12 @@ class Journal:
         return size
 
     def replace(
-        self, moment: Moment, snapshot: str, origin: Origin, began: float | None = None
+        self, moment: Moment, snapshot: str, stamp: str, began: float | None = None
     ) -> None:
         """Put a snapshot in the place of everything, unless another process writes it too."""
         if not self._is_ours(self._now()):
             raise Superseded
-        line = _line(moment, origin=origin._asdict(), began=began, snapshot=snapshot)
+        line = _line(moment, stamp=stamp, began=began, snapshot=snapshot)
         replace(self.path, line)
         self._last = self._now()
 
@@ -150,21 +137,15 @@ def _recorded(objects: Iterator[tuple[Moment, dict[str, Any]]]) -> Recorded:
     recorded = Recorded()
     received: list[Received] = []
     for moment, found in objects:
-        origin = _origin(found.get("origin")) or recorded.origin
+        stamp = str(found.get("stamp") or recorded.stamp)
         if isinstance(found.get("snapshot"), str):
-            recorded = Recorded(origin, found["snapshot"], moment, _seconds(found.get("began")))
+            recorded = Recorded(stamp, found["snapshot"], moment, _seconds(found.get("began")))
             received = []
         elif isinstance(found.get("payload"), dict):
             received.append(Received(moment, found["payload"]))
         else:
-            recorded = recorded._replace(origin=origin)
+            recorded = recorded._replace(stamp=stamp)
     return recorded._replace(received=tuple(received))
-
-
-def _origin(found: object) -> Origin | None:
-    if not isinstance(found, dict):
-        return None
-    return Origin(*(str(found.get(name, "")) for name in Origin._fields))
 
 
 def _seconds(found: object) -> float | None:

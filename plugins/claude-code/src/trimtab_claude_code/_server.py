@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 from time import monotonic  # noqa: TID251  # loaded before trimtab
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import Call, CallBoard, SetAside, last_call
@@ -180,7 +180,6 @@ def _set_aside(folder: Path, call: Call) -> None:
     Problems(folder).add(told)
 
 
-FLUSH = b"flush"
 _EVENT = b"event"
 
 IDLE_TIMEOUT = 3600.0
@@ -257,17 +256,13 @@ class HookServer:
     def _answer(self, connection: socket.socket) -> Callable[[], None] | None:
         kind, variables, body = parse_request(_read(connection))
         if kind != _EVENT:
-            connection.sendall(json.dumps(self._control(kind)).encode())
+            state = {"pid": os.getpid(), "sessions": len(self.cache)}
+            connection.sendall(json.dumps(state).encode())
             return None
         self._last_event = monotonic()
         reply = self.cache.answer(variables, body)
         connection.sendall(reply.encoded)
         return reply.after
-
-    def _control(self, kind: bytes) -> Mapping[str, Any]:
-        if kind == FLUSH:
-            self.cache.save_all()
-        return {"pid": os.getpid(), "sessions": len(self.cache)}
 
 
 def parse_request(raw: bytes) -> tuple[bytes, Mapping[str, str], bytes]:

@@ -24,7 +24,6 @@ from trimtab_claude_code._journal import (
     SUFFIXES,
     IndexEntry,
     Journal,
-    Origin,
     SessionIndex,
     StateError,
     journal_path,
@@ -100,13 +99,13 @@ def load_session(
     if host.journal.enabled:
         recorder = _recorder(session_id, project, host, problems)
         journal = _journal(state_home(path, environment=environment), session_id, problems)
-    origin = Origin(session_id, str(project), str(path), _stamp(path, variables, environment))
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
         journal,
         prompts,
         problems.add,
-        origin=origin,
+        session_id=session_id,
+        stamp=_stamp(path, variables, environment),
         redaction=host.redaction,
         recorder=recorder,
         timeout=timeout,
@@ -374,17 +373,8 @@ class SessionCache:
         if entry is not None:
             entry.release()
 
-    def save_all(self) -> None:
-        """Save every session that has news."""
-        with self._lock:
-            entries = tuple(self._entries.values())
-        for entry in entries:
-            if entry.loaded is not None and entry.loaded.guided is not None:
-                entry.loaded.guided.save()
-
     def close(self) -> None:
         """Save and release all sessions."""
-        self.save_all()
         with self._lock:
             entries, self._entries = tuple(self._entries.values()), OrderedDict()
         for entry in entries:

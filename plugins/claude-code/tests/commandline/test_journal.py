@@ -21,7 +21,7 @@ from trimtab_claude_code._guided_session import (
     EVENTS_BEFORE_SNAPSHOT,
     GuidedSession,
 )
-from trimtab_claude_code._journal import Journal, Moment, Origin, ReplayClock, journal_path
+from trimtab_claude_code._journal import Journal, Moment, ReplayClock, journal_path
 
 
 class Counter:
@@ -178,15 +178,15 @@ def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk)
     journal = Journal(tmp_path_factory.mktemp("j") / "s.jsonl")
     moment = Moment(datetime(2026, 1, 1, tzinfo=UTC), 1.0)
     for number in range(20):
-        journal.append(moment, event("PreToolUse", n=number), Origin("s"))
+        journal.append(moment, event("PreToolUse", n=number), "")
     whole = journal.path.read_bytes()
     journal.path.write_bytes(whole[: len(whole) - cut] + junk.replace(b"\n", b""))
 
     journal = Journal(journal.path)  # as another process would
-    journal.append(moment, event("Stop", n=99), Origin("s"))
+    journal.append(moment, event("Stop", n=99), "")
 
     told = [one.payload["n"] for one in journal.read().received]
-    kept = max(0, whole[: len(whole) - cut].count(b"\n") - 1)  # the first line is the origin
+    kept = max(0, whole[: len(whole) - cut].count(b"\n") - 1)  # the first line is the stamp
     assert told[:kept] == list(range(kept))
     assert told[-1] == 99
     assert len(told) <= kept + 2
@@ -248,7 +248,7 @@ def test_a_process_whose_place_was_taken_overwrites_nothing(life):
     second = life.begin()
     second.answer(event("UserPromptSubmit", prompt="More."))
     first.answer(event("Stop", last_assistant_message="Done."))
-    first.save()
+    first.release()
     for told in turn(3):
         second.answer(told)
 
@@ -297,7 +297,7 @@ def test_restarts_change_no_decision(tmp_path_factory, calls, restarts):
                 Journal(journal.path),
                 lambda _: prompt,
                 notes.append,
-                origin=Origin("s"),
+                session_id="s",
                 clock=ReplayClock(clock),
             )
 
