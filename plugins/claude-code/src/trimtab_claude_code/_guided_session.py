@@ -174,7 +174,6 @@ class GuidedSession:
         journal: where the session is kept; None keeps it in memory only.
         prompts: from an agent's type to its prompt.
         recorder: writes what happens, and what is said, for `trimtab status`; None for none.
-        stamp: the same as long as the same providers would decide the same.
         time: counts what providers take of the session's time.
     """
 
@@ -185,7 +184,6 @@ class GuidedSession:
         note: Callable[[str], None],
         *,
         session_id: str = "",
-        stamp: str = "",
         redaction: Redaction | None = None,
         recorder: SessionJournal | None = None,
         timeout: float | None = None,
@@ -196,7 +194,6 @@ class GuidedSession:
         self._journal = journal
         self._note = note
         self._session_id = session_id
-        self._stamp = stamp
         self._redaction = redaction or Redaction()
         self._recorder = recorder
         self._responses = Responses()
@@ -348,7 +345,7 @@ class GuidedSession:
             self._recorder.paused = True
         if recorded.snapshot is not None:
             self._hooks.resume(self._session_id)
-        same = recorded.stamp == self._stamp
+        same = self._journal is not None and recorded.stamp == self._journal.stamp
         for received in recorded.received:
             self._clock.show(received.moment)
             self._begin(received.payload)
@@ -366,7 +363,7 @@ class GuidedSession:
         if self._journal is None:
             return
         try:
-            self._unsaved_bytes += self._journal.append(self._clock.moment(), event, self._stamp)
+            self._unsaved_bytes += self._journal.append(self._clock.moment(), event)
         except OSError as error:
             self._note(f"The journal of a session can't be written: {error}")
 
@@ -386,7 +383,7 @@ class GuidedSession:
             return
         try:
             moment, snapshot = self._clock.moment(), self.session.snapshot()
-            self._journal.replace(moment, snapshot, self._stamp, self._began)
+            self._journal.replace(moment, snapshot, self._began)
         except Superseded:
             pass  # this process is about to end
         except (OSError, ValueError, TypeError) as error:

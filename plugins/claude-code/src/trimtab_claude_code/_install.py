@@ -12,7 +12,7 @@ from typing import Any
 from trimtab import Configuration, find_configuration, load_configuration
 from trimtab.inspection import say
 from trimtab_claude_code._host_config import HOST, HostConfig, Prompts, read_host_config
-from trimtab_claude_code._journal import SessionIndex, user_folder
+from trimtab_claude_code._journal import user_folder
 from trimtab_claude_code._program import (
     Place,
     ProgramError,
@@ -265,14 +265,13 @@ def _uninstall_plugin(folder: Path, *, dry: bool) -> None:
 def _journals(*, remove: bool, dry: bool) -> None:
     """Remove the journals of all sessions, or say where they are."""
     folder = user_folder(make=False)
-    index = SessionIndex(folder)
-    saved, journals = index.journals(), journals_of(HOST, journal_folder(folder.parent))
+    saved = sorted((folder / "sessions").glob("*.jsonl"))
+    journals = journals_of(HOST, journal_folder(folder.parent))
     if not saved and not journals:
         return
     if remove and not dry:
-        index.remove_journals()
-        for journal in journals:
-            journal.unlink(missing_ok=True)
+        for file in (*saved, *journals):
+            file.unlink(missing_ok=True)
         say(f"Removed {len(journals)} journals of sessions.")
         return
     files = (*saved, *journals)

@@ -15,19 +15,11 @@ import attrs
 
 from trimtab import SYSTEM_CLOCK, TrimtabError, find_configuration, load_configuration
 from trimtab.hosting import SetAside
-from trimtab.inspection import state_home
 from trimtab_claude_code._breaker import Breaker, Cost
-from trimtab_claude_code._files import Problems
+from trimtab_claude_code._files import Problems, make_private
 from trimtab_claude_code._guided_session import GuidedSession, SessionTime
 from trimtab_claude_code._host_config import HOST, HostConfig, Prompts, payload_of, read_host_config
-from trimtab_claude_code._journal import (
-    SUFFIXES,
-    IndexEntry,
-    Journal,
-    SessionIndex,
-    StateError,
-    journal_path,
-)
+from trimtab_claude_code._journal import SUFFIXES, Journal, session_file
 from trimtab_claude_code.hooks import HookOutput
 from trimtab_trace import JournalOpened, SessionJournal, journal_folder, remove_old_journals
 
@@ -80,9 +72,8 @@ def load_session(
 ) -> LoadedSession:
     """Find the configuration and the journal of a session."""
     without = time.too_slow
-    index = SessionIndex(problems.folder)
-    known = index.find(session_id)
-    project = Path(known.project) if known else _project(variables, payload)
+    file = session_file(problems.folder, session_id)
+    project = Path(_began_in(file) or _project(variables, payload))
     environment = _left_out(problems.folder, session_environment(variables, project), without)
     try:
         path = find_configuration(project, environment=environment)
@@ -98,14 +89,13 @@ def load_session(
     journal, recorder = None, None
     if host.journal.enabled:
         recorder = _recorder(session_id, project, host, problems)
-        journal = _journal(state_home(path, environment=environment), session_id, problems)
+        journal = _journal(file, project, _stamp(path, variables, environment), problems)
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
         journal,
         prompts,
         problems.add,
         session_id=session_id,
-        stamp=_stamp(path, variables, environment),
         redaction=host.redaction,
         recorder=recorder,
         timeout=timeout,
@@ -113,7 +103,6 @@ def load_session(
         notify=host.notify,
     )
     if journal is not None:
-        _index(index, session_id, IndexEntry(str(journal.path), str(project)), problems)
         try:
             remove_old_journals(journal.path.parent, host.journal, SUFFIXES)
         except OSError as error:
@@ -136,26 +125,28 @@ def _recorder(
     )
 
 
-def _journal(state: Path, session_id: str, problems: Problems) -> Journal | None:
-    """Return the session's journal; a session without one is kept in memory."""
+def _journal(path: Path, project: Path, stamp: str, problems: Problems) -> Journal | None:
+    """Return the file that keeps a session; a session without one is kept in memory."""
     try:
-        return Journal(journal_path(state, session_id))
-    except (OSError, StateError) as error:
+        make_private(path.parent)
+        return Journal(path, str(project), stamp)
+    except OSError as error:
         problems.add(f"A session can't be stored: {describe(error)}")
         return None
 
 
-def _index(index: SessionIndex, session_id: str, entry: IndexEntry, problems: Problems) -> None:
+def _began_in(path: Path) -> str:
+    """Return the folder in which a saved session began."""
     try:
-        index.keep(session_id, entry)
-    except OSError as error:
-        problems.add(f"A session can't be found again after a restart: {describe(error)}")
+        return Journal(path).read().project
+    except OSError:
+        return ""
 
 
-def _project(variables: Variables, payload: Mapping[str, Any]) -> Path:
-    """Return the folder in which the session began, wherever the agent is now."""
+def _project(variables: Variables, payload: Mapping[str, Any]) -> str:
+    """Return the folder in which a new session begins, wherever the agent is."""
     cwd = payload.get("cwd")
-    return Path(variables.get("CLAUDE_PROJECT_DIR") or (cwd if isinstance(cwd, str) else "/"))
+    return variables.get("CLAUDE_PROJECT_DIR") or (cwd if isinstance(cwd, str) else "/")
 
 
 def _left_out(folder: Path, environment: Variables, without: Iterable[str]) -> Variables:

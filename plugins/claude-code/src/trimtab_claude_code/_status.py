@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from socket import SHUT_WR
 from tempfile import TemporaryFile
 
 import attrs
 
-from trimtab import find_configuration
-from trimtab.inspection import say, say_json, state_home
+from trimtab.inspection import say, say_json
 from trimtab.text import sanitize
 from trimtab_claude_code._files import Problem, Problems
-from trimtab_claude_code._journal import sessions_folder, user_folder
+from trimtab_claude_code._journal import user_folder
 from trimtab_claude_code._settings_edit import Change
 from trimtab_claude_code._transport import STATUS, connect
 
@@ -72,8 +71,7 @@ def run_status(options: argparse.Namespace) -> int:
     """Show the server and its problems; 1 where there is a problem."""
     folder = user_folder(make=False)
     server = ask_server(folder)
-    states = (folder, sessions_folder(state_home(find_configuration())))
-    problems = (*_unwritable(states), *Problems(folder).all())
+    problems = (*_unwritable(folder), *Problems(folder).all())
     if options.json:
         listed = [problem._asdict() for problem in problems]
         say_json({"server": attrs.asdict(server), "problems": listed})
@@ -84,14 +82,15 @@ def run_status(options: argparse.Namespace) -> int:
     return int(bool(problems))
 
 
-def _unwritable(folders: Iterable[Path]) -> Iterator[Problem]:
-    """Yield a problem for each folder in which nothing can be noted, not even a problem."""
-    for folder in filter(Path.is_dir, dict.fromkeys(folders)):
-        try:
-            with TemporaryFile(dir=folder) as file:
-                file.write(bytes(_A_BLOCK))
-        except OSError as error:
-            yield Problem(f"{folder} can't be written to: {error.strerror}")
+def _unwritable(folder: Path) -> Iterator[Problem]:
+    """Yield a problem where nothing can be noted in the folder, not even a problem."""
+    if not folder.is_dir():
+        return
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(_A_BLOCK))
+    except OSError as error:
+        yield Problem(f"{folder} can't be written to: {error.strerror}")
 
 
 def report_change(change: Change, *, dry: bool) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
@@ -21,7 +20,7 @@ from trimtab_claude_code._guided_session import (
     EVENTS_BEFORE_SNAPSHOT,
     GuidedSession,
 )
-from trimtab_claude_code._journal import Journal, Moment, ReplayClock, journal_path
+from trimtab_claude_code._journal import Journal, Moment, ReplayClock, session_file
 
 
 class Counter:
@@ -178,15 +177,15 @@ def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk)
     journal = Journal(tmp_path_factory.mktemp("j") / "s.jsonl")
     moment = Moment(datetime(2026, 1, 1, tzinfo=UTC), 1.0)
     for number in range(20):
-        journal.append(moment, event("PreToolUse", n=number), "")
+        journal.append(moment, event("PreToolUse", n=number))
     whole = journal.path.read_bytes()
     journal.path.write_bytes(whole[: len(whole) - cut] + junk.replace(b"\n", b""))
 
     journal = Journal(journal.path)  # as another process would
-    journal.append(moment, event("Stop", n=99), "")
+    journal.append(moment, event("Stop", n=99))
 
     told = [one.payload["n"] for one in journal.read().received]
-    kept = max(0, whole[: len(whole) - cut].count(b"\n") - 1)  # the first line is the stamp
+    kept = max(0, whole[: len(whole) - cut].count(b"\n") - 1)  # the first line is the origin
     assert told[:kept] == list(range(kept))
     assert told[-1] == 99
     assert len(told) <= kept + 2
@@ -345,10 +344,10 @@ def test_a_lock_is_waited_for_and_not_for_ever(tmp_path):
         assert path.exists()
 
 
-def test_ids_of_any_kind_stay_in_their_folder(user):
+def test_ids_of_any_kind_stay_in_their_folder(tmp_path):
     ids = ("../../x", "a/b", "", "x" * 5000, "\0", "plain-1")
-    paths = [journal_path(user.state, session_id) for session_id in ids]
+    paths = [session_file(tmp_path, session_id) for session_id in ids]
 
-    assert {path.parent for path in paths} == {Path(user.state, "claude-code", "sessions")}
+    assert {path.parent for path in paths} == {tmp_path / "sessions"}
     assert len(set(paths)) == len(paths)
     assert paths[-1].name == "plain-1.jsonl"
