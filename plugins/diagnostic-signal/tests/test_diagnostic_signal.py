@@ -173,8 +173,8 @@ def test_a_notice_does_not_end_the_count():
 def test_it_says_what_failed_how_often_and_what_to_do():
     assert play(same(3)).delivered[0].injection.content == (
         'Turn 3: get_issue failed in 3 turns with the same error: "404: issue not found". Do not'
-        " try again in the same way. Read the whole message and what it names. Or say what blocks"
-        " you."
+        " try again in the same way. First call a tool that only shows something about what the"
+        " answer names. Or say what blocks you."
     )
 
 

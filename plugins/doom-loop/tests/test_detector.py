@@ -21,8 +21,8 @@ SENTENCE = (
 )
 FIRST = (
     "Turn 3: You made the call read(path='a.py') 3 times in a row and got \"text of a\". Do not "
-    "call read like this again now. Read its whole answer and what it names. Or say what blocks "
-    "you."
+    "call read like this again now. First call a tool that only shows something about what the "
+    "answer names. Or say what blocks you."
 )
 
 

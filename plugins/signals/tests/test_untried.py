@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import Host, Outcome, Prompt, Session
+from trimtab.events import UserMessage
 from trimtab_signals import Calls, ToolProfiles, WayOut, agents
-from trimtab_signals._untried import _taken, helpers, ranked, untried_tools
+from trimtab_signals._untried import helpers, ranked, untried_tools
 
 FILES = (
     "read_file read_multiple_files write_file edit_file create_directory list_directory "
@@ -143,18 +144,54 @@ def test_what_a_tool_says_of_itself_decides_between_looks(tools, tool, params, a
 
 
 @pytest.mark.parametrize(
-    ("description", "arguments"),
+    ("descriptions", "task", "first"),
     [
-        ("List the hours of a month.", "(month='2026-02')"),
-        ("Count the rows of an open sheet, and its months.", "(sheet=4)"),
-        ("List months and sheets.", ""),
-        ("Show a note.", ""),  # a text that was written
+        # words that few of the tools have, in the language of the task
+        (
+            {
+                "hent": "Viser foderet.",
+                "slaa": "Slår et dyr op efter øremærke.",
+                "vis": "Viser tanken.",
+            },
+            "Hvor meget giver koen med øremærke 77?",
+            "slaa",
+        ),
+        (
+            {"sostav": "Показывает состав поезда.", "grafik": "Показывает график бригады."},
+            "Кто ведёт поезд? Нужна бригада.",
+            "grafik",
+        ),
+        (
+            {"denpyo": "伝票を表示する。", "kaiin": "会員番号を一覧で表示する。"},
+            "会員番号で予約を取り消してください。",
+            "kaiin",
+        ),
     ],
 )
-def test_a_look_is_shown_with_the_arguments_that_it_takes_too(description, arguments):
-    params = {"month": "2026-02", "sheet": 4, "note": "all of it was written anew " * 3}
-    (call,) = recent(("export", params, "no", True))
-    assert _taken(description, call) == arguments
+def test_the_task_decides_between_looks_in_any_language(descriptions, task, first):
+    calls = recent(*[("x9", {"q": 1}, "E-17", True)] * 3)
+    tools = {*descriptions, "x9"}
+    for told in (descriptions, dict(reversed(descriptions.items()))):
+        found = ranked(tools, ("x9",), ToolProfiles(), calls=calls, descriptions=told, task=task)
+        assert found[:1] == (first,)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Slår alarmen fra.",
+        "Перечисляет деньги.",
+        "Traži povrat alarma.",
+        "Wypisuje alarm.",
+        "알람을 찾아 간다",
+    ],
+)
+def test_what_may_be_a_change_in_another_language_is_not_proposed(description):
+    calls = recent(*[("x9", {"alarm": 1}, "alarm E-17", True)] * 3)
+    told = {"x8": description}
+    assert not ranked(
+        {*told, "x9"}, ("x9",), ToolProfiles(), calls=calls, descriptions=told, task=description
+    )
 
 
 def test_tools_that_explain_come_before_those_that_look_alike():
@@ -209,7 +246,11 @@ def test_one_is_named():
     run = Session().open_run(Prompt("a", "b", []))
     told = {"get_merge": "Show a merge.", "list_merges": "List the merges."}
     knows = SimpleNamespace(
-        trajectory=run.trajectory, tools={*told, "merge"}, tool_descriptions=told
+        trajectory=run.trajectory,
+        tools={*told, "merge"},
+        tool_descriptions=told,
+        session={UserMessage: SimpleNamespace(all=list)},
+        run_id=run.run_id,
     )
     assert untried_tools(knows, ("merge",)) == ("list_merges",)
 

@@ -54,7 +54,7 @@ _LONGEST_OWN = 500
 _LONGEST_QUOTES = (110, 60, 30)
 _LONGEST_CALL = 90
 """A call is named, not quoted: enough to tell it from others, on one line."""
-_READ_IT = "Read the whole message and what it names."
+_READ_IT = "First call a tool that only shows something about what the answer names."
 _NOTHING_LEFT = quote("")
 
 

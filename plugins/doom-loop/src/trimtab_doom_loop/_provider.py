@@ -86,7 +86,8 @@ _STOP: Mapping[LoopKind, str] = {
 }
 _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
-_OTHERWISE = "Read its whole answer and what it names."
+_OTHERWISE = "First call a tool that only shows something about what the answer names."
+"""Told to read an answer again, or to do what it asks for, the model ends the task or does harm."""
 _PERHAPS = "You may be repeating {tool}(…)."
 _IN_DOUBT = "If each call is for something else, go on as before; else say what blocks you."
 _IN_DOUBT_STILL = (

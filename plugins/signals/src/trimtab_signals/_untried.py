@@ -9,7 +9,7 @@ made before an obstacle was cleared: otherwise an obedient model does what nobod
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -17,10 +17,9 @@ from functools import lru_cache
 import attrs
 
 from trimtab import GuidanceContext
-from trimtab.events import CallOrigin
+from trimtab.events import CallOrigin, UserMessage
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
-from trimtab_signals._changes import GIVEN
 from trimtab_signals._profiles import (
     CIRCUMSTANCES,
     EDITING,
@@ -47,8 +46,6 @@ _LEAST_SCORE = 9
 """A look scores 10 for being one, less what speaks against it."""
 _RECENT_CALLS = 8
 _LAST_CALLS = 64
-_LONGEST_VALUE = 40
-"""Characters of an argument that is shown again; a longer one is a text that was written."""
 _MOST_ANSWERS = 4
 _LONGEST_DESCRIPTION = 200
 _LONGEST_REQUEST = 2_000
@@ -84,6 +81,8 @@ _KEYS = LazyPattern(r"[{,](\w{1,40})=")
 _PHRASED = LazyPattern(r'(\w{1,40})="(?:[^\W\d_]+[ .,/-]+){1,5}[^\W\d_]+"')
 """A field with words in it; if it is for an id, that has to be found, whatever the answer says."""
 _NAMES = LazyPattern(r"[\w.-]+")
+_QUOTED_NAME = LazyPattern(r"(?<=`)\w{1,64}(?=[`(])|(?<=\bcall )\w{1,64}|(?<=\brun )\w{1,64}")
+"""A plain word names a tool only so: what an answer speaks of is what some tool is called, too."""
 _ON_REQUEST = LazyPattern(
     r"(?i)only (?:when|if|after) .{0,40}(?:ask|request|instruct|tell|told)"
     r"|explicitly (?:asked|requested)|do not use (?:this|it) unless"
@@ -104,8 +103,6 @@ _BEFORE = LazyPattern(
 """What an answer says has to be done before, or does what is wanted ("is released with a void").
 That something was not done says less: of "not captured", to capture it may be the last thing that
 the user wants."""
-_NOT_YET = LazyPattern(r"(?i)\bnot (?:yet )?(?:been )?(\w{4,20})ed\b")
-"""What an answer says was not done: among tools that may be proposed, who does it comes first."""
 _TAKING = frozenset(
     {"cancel", "clear", "close", "delete", "destroy", "drop", "purge", "remove", "reset", "stop"}
 )
@@ -124,6 +121,43 @@ _MISSING = LazyPattern(
     r"|sconosciut|non trovat|неизвестн|не найден|не существует|未找到|找不到|不存在|ありません"
     r"|見つかりません|찾을 수 없|없습니다"
 )
+
+
+_SHOWS = LazyPattern(
+    r"\A(?:(?:meg)?mutat|affich|arat|elenc|exib|felsorol|hiển|ispisuj|lijst|list|llist|liệt|loetle"
+    r"|luettel|menampil|montr|mostr|muestr|näit|näyt|parāda|pokaz|pokaż|popis|prikaz|rodo|seznam|tampil"
+    r"|toon|vis(?:a|ar|er)?\b|visualizz|wykaz|wyświetl|xem|zeig|zobraz|δείχν|εμφαν|вивод|вывод|показ"
+    r"|список|מציג|מראה|عرض|يعرض|قائمة|แสดง|รายการ|列出|显示|查看|查詢|查询|顯示)"
+    r"|\b(?:göster\w{0,3}|listele\w{0,3}|दिखा\S{0,3}(?: है)?)\Z"
+    r"|(?:一覧|表示|보여|조회|표시)[\w ]{0,5}\Z"
+)
+_SEEKS = LazyPattern(
+    r"\A(?:busc|caut|cerc|cherch|etsi|hled|mencari|meklē|otsi|pretraž|procur|recherch|such|szuk|tìm"
+    r"|vyhled|wyszuk|zoek|slår\b.{0,60}\b(?:op|opp|upp)\b|αναζητ|знаход|ищет|поиск|търс|шука|מחפש|بحث"
+    r"|يبحث|ค้น|搜尋|搜索|查找)"
+    r"|\b(?:bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|검색)\w{0,4}\Z"
+)
+_ELSEWHERE = (("find", _SEEKS), ("show", _SHOWS))
+"""The verbs of a look in other languages, where the first clause of a description begins or ends
+with it. None that is one of a change as well, as that for "apply" is in some: what a tool does of
+which nothing else is known may be a change."""
+_CLAUSE = LazyPattern(r"[.,;:(。、।]")
+_ANY_WORD = LazyPattern(r"[A-Z]+(?![^\W\dA-Z_])|[^\W\d_][^\W\dA-Z_]*|\d+")
+_UNSPACED = LazyPattern(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)
+
+
+@lru_cache(maxsize=512)
+def _spoken(text: str) -> tuple[str, ...]:
+    """Return the words of a text in lower case; of a script without spaces pairs of its signs."""
+    found: list[str] = []
+    for word in _ANY_WORD.findall(text):
+        if _UNSPACED.match(word):
+            found += (word[at : at + 2] for at in range(max(len(word) - 1, 1)))
+        else:
+            found.append(word.lower())
+    return tuple(found)
 
 
 def _stem(word: str) -> str:
@@ -148,6 +182,7 @@ _VERB_STEMS = _stems(_VERBS)
 _PEOPLE_STEMS = _stems(_KNOWN)
 _STATES = _stems(STATES | CIRCUMSTANCES)
 _GENERIC = _stems(GENERIC)
+_NO_MATTER = _GENERIC | _TIES | _VERB_STEMS
 
 
 @attrs.frozen
@@ -159,14 +194,12 @@ class _Words:
         nouns: stems of the other words of its name.
         told: stems of the description.
         gives_ids: whether the description speaks of ids.
-        phrase: the stems of what its name is about, if it takes two words or more.
     """
 
     verb: str
     nouns: frozenset[str]
     told: frozenset[str]
-    gives_ids: bool = False
-    phrase: str = ""
+    gives_ids: bool
 
     @property
     def reads(self) -> bool:
@@ -177,15 +210,14 @@ class _Words:
 def _words(name: str, description: str, common: frozenset[str]) -> _Words:
     full = name_words(name)
     words = [word for word in full if word not in common] or full
-    told = name_words(description)
-    verb = full[0] if full and full[0] in _READS & common else _verb(words, told)
+    told = _spoken(description)
+    verb = full[0] if full and full[0] in _READS & common else _verb(words, told, description)
     nouns = [_stem(word) for word in words if word != verb]
     gives_ids = _GIVES_IDS.search(description) is not None
-    phrase = " ".join(nouns) if len(nouns) > 1 else ""
-    return _Words(verb, frozenset(nouns), _stems(told) - _TIES, gives_ids, phrase)
+    return _Words(verb, frozenset(nouns), _stems(told) - _TIES, gives_ids)
 
 
-def _verb(words: Sequence[str], told: Sequence[str]) -> str:
+def _verb(words: Sequence[str], told: Sequence[str], description: str) -> str:
     """Return the verb of a name; a description knows it best where the name leaves it open."""
     found = next((word for word in words if word in _VERBS), "")
     if found == "check" and words[-1] in ("in", "out", "off"):
@@ -195,8 +227,10 @@ def _verb(words: Sequence[str], told: Sequence[str]) -> str:
     thing = bool(words) and found == words[-1] and found not in _NO_THINGS
     if found and not (thing and told and (told[0] in _READS or found not in told[:_LEADS])):
         return found
+    first = _CLAUSE.split(description.lower())[0].strip()
+    elsewhere = (verb for verb, says in _ELSEWHERE if says.search(first))
     if told:
-        return told[0]
+        return next(elsewhere, told[0])
     last = words[-1] if words else ""
     if _stem(last) in _STATES or (len(words) < 3 and _stem(last) in _EXPLAINING):
         return "get"
@@ -211,7 +245,6 @@ class _Problem:
         names: what the answers hold that may be a tool's name.
         steps: what the answers say has to be done before, each in one word.
         said: stems of the words of the answers.
-        spoken: the same in their order.
         told: the same without what was handed over, and without words that say nothing.
         verbs, objects: of the tools that were tried.
         things: what was handed over, by the names of the parameters.
@@ -220,14 +253,12 @@ class _Problem:
         files: whether a shell or a path is in it.
         named: whether a person was named whom the tool does not know.
         ids: whether ids were handed over.
-        undone: what the answers say was not done, each in one word without its ending.
         recent: tools called lately.
     """
 
     names: frozenset[str]
     steps: frozenset[str]
     said: frozenset[str]
-    spoken: str
     told: frozenset[str]
     verbs: frozenset[str]
     objects: frozenset[str]
@@ -237,7 +268,6 @@ class _Problem:
     files: bool
     named: bool
     ids: bool
-    undone: frozenset[str]
     recent: frozenset[str]
 
     @property
@@ -258,7 +288,7 @@ def _problem_of(
     said = "\n".join(answers)
     params = [call.params_text for call in hard[-_MOST_ANSWERS:]]
     fields = {word for text in params for key in _KEYS.findall(text) for word in name_words(key)}
-    given = _stems(word for text in params for word in name_words(_KEYS.sub("", text)))
+    given = _stems(word for text in params for word in _spoken(_KEYS.sub("", text)))
     verbs = frozenset(known[name].verb for name in tools)
     phrased = any(
         call.failed and _IDS.intersection(name_words(key))
@@ -269,19 +299,20 @@ def _problem_of(
         phrased or not said.strip() or _MISSING.search(said) is not None
     )
     return _Problem(
-        names=frozenset(_NAMES.findall(said)),
+        names=frozenset(
+            name for name in _NAMES.findall(said) if not (name.isalpha() and name.islower())
+        ).union(_QUOTED_NAME.findall(said)),
         steps=frozenset(
             next(filter(None, found.groups())).lower()
             for text in answers
             for found in _BEFORE.finditer(text)
         ),
-        said=_stems(name_words(said)),
-        spoken=f" {' '.join(map(_stem, name_words(said)))} ",
-        told=_stems(name_words(said)) - given - _GENERIC - _TIES,
+        said=_stems(_spoken(said)),
+        told=_stems(_spoken(said)) - given - _GENERIC - _TIES,
         verbs=verbs,
         objects=frozenset().union(*(known[name].nouns for name in tools)),
         things=_stems(fields) - _GENERIC,
-        about=_stems(word for name in tools for word in name_words(_first_of(told.get(name, ""))))
+        about=_stems(word for name in tools for word in _spoken(_first_of(told.get(name, ""))))
         - _stems(verbs)
         - _GENERIC
         - _TIES,
@@ -291,7 +322,6 @@ def _problem_of(
         or any(_PATH.search(text) is not None for text in (said, *params)),
         named=not _WHOM.isdisjoint(fields) and bool(_WRONG.search(said)),
         ids=not _IDS.isdisjoint(fields),
-        undone=frozenset(found[1].lower() for found in _NOT_YET.finditer(said)),
         recent=frozenset(call.tool for call in calls),
     )
 
@@ -326,15 +356,13 @@ def _matches(words: _Words, problem: _Problem) -> bool:
     theirs = problem.objects | problem.things | problem.told
     if about & (theirs | problem.about):
         return True
-    described = words.told - _stems((words.verb,)) - _GENERIC - _VERB_STEMS
+    described = words.told - _NO_MATTER - {_stem(words.verb)}
     if described & theirs or len(described & problem.about) > 1:  # one word is shared by chance
         return True
     if _stem(words.verb) in _EXPLAINING or (problem.named and _knows_people(words)):
         return True
     if problem.files:
         return not words.nouns - _FILE_STEMS
-    if problem.acting and words.nouns & _STATE_STEMS:  # what was refused depends on a state
-        return True
     return problem.missing and words.verb in FINDING
 
 
@@ -352,21 +380,14 @@ def _score(name: str, words: _Words, problem: _Problem) -> int:
         score -= 15  # `find_stop` ends nothing
     score -= 8 if name in problem.recent else 0
     score += 1 if finds == problem.missing else 0
-    score += 8 if words.phrase and f" {words.phrase} " in problem.spoken else 0
-    if problem.named and _knows_people(words):
-        score += 12  # more than a rule or a log is worth
-    score += 6 if words.verb in {*problem.undone, *(word + "e" for word in problem.undone)} else 0
     score += 3 if problem.missing and problem.ids and finds and words.gives_ids else 0
     if problem.files and problem.acting and words.nouns and words.nouns <= _FILE_STEMS:
         score += 2  # what was to be changed, before what is known about it
+    if problem.named and _knows_people(words):
+        score += 12  # more than a rule or a log is worth
     score += _spoken_of(words, problem, finds=finds)
     score += _likeness(words, problem, finds=finds)
     if _stem(words.verb) in _EXPLAINING:
-        return score + 6
-    if words.nouns & _EXPLAINING:  # a log or a rule explains what it is about, and nothing else
-        about = (words.nouns - _EXPLAINING) | words.told
-        if problem.missing or not about & (problem.objects | problem.things | problem.told):
-            return score  # what does not exist has no rules either
         return score + 6
     return score
 
@@ -388,20 +409,40 @@ def _spoken_of(words: _Words, problem: _Problem, *, finds: bool) -> int:
 
 def _likeness(words: _Words, problem: _Problem, *, finds: bool) -> int:
     """Score a look at the very things that those that were tried are about."""
-    score = -3 if words.verb in problem.verbs else 0
+    score = -1 if words.verb in problem.verbs else 0
     if not words.nouns & problem.objects:
         return score
     if finds and problem.missing:
         return score + 5
-    return score + ((2 if finds else 5) if problem.acting and words.reads else score)
+    return score + ((2 if finds else 5) if problem.acting and words.reads else 0)
+
+
+def _worth(
+    known: Mapping[str, _Words], problem: _Problem, task: frozenset[str]
+) -> Mapping[str, float]:
+    """Return how much each tool shares with the answers and the task, but not with what was tried.
+
+    A word counts the more, the fewer of the agent's own tools have it, in whatever language. What
+    the user wants to know counts double: an answer mostly speaks of what was tried.
+    """
+    counts = Counter(stem for words in known.values() for stem in words.nouns | words.told)
+    most = math.log(len(known) + 1)
+    wanted = task - problem.things - problem.objects - problem.about
+    return {
+        name: sum(
+            (1 - math.log(counts[stem]) / most) * ((stem in problem.told) + 2 * (stem in wanted))
+            for stem in (words.nouns | words.told) - _NO_MATTER - {_stem(words.verb)}
+            if len(stem) >= _LEAST_VERB or not stem.isascii()
+        )
+        for name, words in known.items()
+    }
 
 
 def untried_tools(context: GuidanceContext, tried: Iterable[str]) -> tuple[str, ...]:
     """Return the tool of the agent to propose, ready to be shown; none if none promises anything.
 
     That it has not tried on a problem: what the failing answer names, else one that reads and
-    explains. It has the arguments of the last call that its description names, for a weak model
-    leaves out what it is not shown. It is one, for of 20 texts with two names no second one was
+    explains. It is one, for of 20 texts with two names no second one was
     followed, and 3 led to a tool that they did not name; each of 20 with one name was followed.
 
     Args:
@@ -410,26 +451,20 @@ def untried_tools(context: GuidanceContext, tried: Iterable[str]) -> tuple[str, 
     """
     calls = context.trajectory.follow(Calls)
     recent, told = calls.recent(_LAST_CALLS), context.tool_descriptions
-    names = ranked(context.tools, tried, calls.profiles, calls=recent, descriptions=told)
-    if not names:
-        return ()
-    taken = _taken(told.get(names[0], ""), recent[-1]) if recent else ""
-    return (f"{tool_name(names[0])}{taken}",)
+    names = ranked(
+        context.tools, tried, calls.profiles, calls=recent, descriptions=told, task=_task(context)
+    )
+    return tuple(map(tool_name, names[:1]))
 
 
-def _taken(description: str, call: CallRecord) -> str:
-    """Return the arguments of a call that a tool takes, too, by what it says of itself: "Show the
-    diary of a station" takes a station.
-    """
-    said = description[:_LONGEST_DESCRIPTION]
-    taken = [
-        f"{key}={value}"
-        for key, value in GIVEN.findall(describe_call(call, _LONGEST_DESCRIPTION))
-        if value.strip("'")
-        and len(value) <= _LONGEST_VALUE
-        and re.search(rf"(?i)\ban? (?:\w+ )?{key}\b", said)
-    ]
-    return f"({', '.join(taken)})" if taken else ""
+def _task(context: GuidanceContext) -> str:
+    """Return what the user asked for last."""
+    asked = (
+        event.text
+        for event in reversed(context.session[UserMessage].all())
+        if event.run_id == context.run_id and not event.notification
+    )
+    return next(asked, "")[:_LONGEST_REQUEST]
 
 
 def ranked(
@@ -439,6 +474,7 @@ def ranked(
     *,
     calls: Sequence[CallRecord] = (),
     descriptions: Mapping[str, str] | None = None,
+    task: str = "",
 ) -> tuple[str, ...]:
     """Return up to two tools of an agent that it has not tried on a problem.
 
@@ -453,6 +489,7 @@ def ranked(
         profiles: what is known about tools.
         calls: what was called lately, oldest first; the last eight choose the order.
         descriptions: what tools say of themselves, by name, as far as known.
+        task: what the user asked for.
     """
     calls = [call for call in calls if call.caller is CallOrigin.MODEL]
     names = {call.tool for call in calls if not call.failed} if tools is None else set(tools)
@@ -465,8 +502,9 @@ def ranked(
     }
     problem = _problem_of(calls[-_RECENT_CALLS:], used, known, told)
     cleared = _cleared(calls, used, known)
+    worth = _worth(known, problem, _stems(_spoken(task)))
     scores = {
-        name: _score(name, known[name], problem) + (40 if name == cleared else 0)
+        name: _score(name, known[name], problem) + worth[name] + (40 if name == cleared else 0)
         for name in names - used
         if name == cleared
         or name in problem.names
@@ -474,7 +512,7 @@ def ranked(
         or (
             _looks(name, known[name], profiles)
             and not _on_request(name, told)
-            and _matches(known[name], problem)
+            and (_matches(known[name], problem) or worth[name] >= 1)
         )
     }
     good = [name for name, score in scores.items() if score >= _LEAST_SCORE]
