@@ -1,8 +1,5 @@
 """``python -m trimtab_claude_code._server FOLDER``: answer hook clients until no event comes.
 
-An event is short, so starting a thread for it would cost more than to read it. One that takes long
-keeps its thread; another one is started when none is left that waits for connections.
-
 One server per user serves all sessions. It listens before it loads anything large, so that the
 client which started it can send its event at once. It ends when its endpoint is removed, when the
 installed packages change, or when no event has come for an hour.
@@ -16,9 +13,10 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from threading import Condition, Event, Lock, Thread
+from threading import Event, Lock, Semaphore, Thread
 from time import monotonic  # noqa: TID251  # loaded before trimtab
 from typing import TYPE_CHECKING
 
@@ -41,95 +39,68 @@ if TYPE_CHECKING:
     from trimtab_claude_code._sessions import SessionCache
 
 MAX_CONNECTIONS = 64
-_SPARE = 4
 _PATIENCE = 1.0
 
 
 class Acceptors:
-    """Answers at most `MAX_CONNECTIONS` connections at a time.
+    """Answers connections, at most so many at a time.
 
     Args:
-        answer: answers a connection and closes it; its thread ends if it raises.
+        answer: answers a connection and closes it.
+        most: so many.
     """
 
-    def __init__(self, listener: Listener, answer: Callable[[socket.socket], None]) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        answer: Callable[[socket.socket], None],
+        most: int = MAX_CONNECTIONS,
+    ) -> None:
         self.ended = Event()
         """Set by `stop`, or when no connection can be accepted any more."""
         self._listener = listener
         self._answer = answer
-        self._changed = Condition()
-        self._threads = 0
-        self._waiting = 0
-        self._busy = 0
+        self._free = Semaphore(most)
+        self._pool = ThreadPoolExecutor(most)
+        self._lock = Lock()
+        self._answers: set[Future[None]] = set()
 
     def start(self) -> None:
         """Accept connections from now on."""
-        with self._changed:
-            self._add_thread()
+        Thread(target=self._run, daemon=True).start()
 
     def stop(self, timeout: float) -> bool:
         """Accept no more; return whether all connections were answered within `timeout` seconds."""
-        self.ended.set()
+        with self._lock:
+            self.ended.set()
         self._listener.refuse()
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._busy, timeout)
-
-    def _add_thread(self) -> None:
-        try:
-            Thread(target=self._run, daemon=True).start()
-        except RuntimeError:  # the system has no more threads
-            return
-        self._threads += 1
-        self._waiting += 1
+        return not wait(tuple(self._answers), timeout).not_done
 
     def _run(self) -> None:
-        try:
-            while self._serve_next():
-                pass
-        finally:
-            with self._changed:
-                self._threads -= 1
-
-    def _serve_next(self) -> bool:
-        """Answer the next connection; return whether this thread should go on."""
-        connection = self._accepted()
-        if connection is None:
-            return False
-        if self._take():
+        while True:
             try:
-                self._answer(connection)
-            finally:
-                self._give_back()
-        else:
-            connection.close()
-        with self._changed:
-            needed = self._waiting < _SPARE and not self.ended.is_set()
-            self._waiting += needed
-            return needed
+                connection = self._listener.accept()
+            except OSError:
+                self.ended.set()
+                return
+            free = self._free.acquire(timeout=_PATIENCE)
+            with self._lock:
+                if not free or self.ended.is_set() or not self._begun(connection):
+                    connection.close()
 
-    def _accepted(self) -> socket.socket | None:
-        """Wait for a connection; None if this thread has to end."""
+    def _begun(self, connection: socket.socket) -> bool:
         try:
-            return self._listener.accept()
-        except OSError:
-            self.ended.set()
-            return None
+            answer = self._pool.submit(self._answer, connection)
+        except RuntimeError:  # the system has no more threads
+            self._free.release()
+            return False
+        self._answers.add(answer)
+        answer.add_done_callback(self._done)
+        return True
 
-    def _take(self) -> bool:
-        """Count this thread as busy, and see to it that another one waits for connections."""
-        with self._changed:
-            self._waiting -= 1
-            if not self._waiting and self._threads <= MAX_CONNECTIONS:
-                self._add_thread()
-            free = self._changed.wait_for(lambda: self._busy < MAX_CONNECTIONS, _PATIENCE)
-            taken = free and not self.ended.is_set()  # `stop` waits for what is taken before it
-            self._busy += taken
-            return taken
-
-    def _give_back(self) -> None:
-        with self._changed:
-            self._busy -= 1
-            self._changed.notify_all()
+    def _done(self, answer: Future[None]) -> None:
+        self._answers.discard(answer)
+        self._free.release()
 
 
 _NO_LIMIT = 1e6

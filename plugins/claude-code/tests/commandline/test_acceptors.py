@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from trimtab_claude_code import _server
 from trimtab_claude_code._server import Acceptors
 from trimtab_claude_code._transport import Listener, connect
 
@@ -37,10 +36,15 @@ def desk():
 
 
 @pytest.fixture
-def started(desk, tmp_path, monkeypatch):
+def most():
+    return 8
+
+
+@pytest.fixture
+def started(desk, tmp_path, monkeypatch, most):
     monkeypatch.chdir(tmp_path)
     listener = Listener(tmp_path)
-    acceptors = Acceptors(listener, desk.answer)
+    acceptors = Acceptors(listener, desk.answer, most)
     acceptors.start()
     yield acceptors
     desk.open.set()
@@ -53,13 +57,13 @@ def ask(folder):
         return connection.recv(1)
 
 
-def test_events_one_after_another_start_no_further_threads(started, desk, tmp_path):
+@pytest.mark.parametrize("most", [64])
+def test_events_one_after_another_need_few_threads(started, desk, tmp_path):
     assert [ask(tmp_path) for _ in range(50)] == [b"+"] * 50
-    assert len(desk.threads) <= _server._SPARE + 1
+    assert len(desk.threads) <= 5
 
 
-def test_slow_answers_keep_nobody_waiting_up_to_the_limit(started, desk, tmp_path, monkeypatch):
-    monkeypatch.setattr(_server, "MAX_CONNECTIONS", 8)
+def test_slow_answers_keep_nobody_waiting_up_to_the_limit(started, desk, tmp_path):
     desk.open.clear()
     slow = [connect(tmp_path, 10) for _ in range(8)]
     while len(desk.threads) < 8:
@@ -75,9 +79,8 @@ def test_slow_answers_keep_nobody_waiting_up_to_the_limit(started, desk, tmp_pat
         connection.close()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_mistake_in_one_answer_ends_no_other(started, desk, tmp_path):
-    for _ in range(_server.MAX_CONNECTIONS + 10):
+    for _ in range(20):
         desk.fails = True
         assert ask(tmp_path) == b""
         desk.fails = False
@@ -102,13 +105,17 @@ def test_stopping_waits_for_answers_and_accepts_no_more(started, desk, tmp_path)
 
 
 def test_nothing_is_answered_after_stopping_said_that_all_was(started, desk, tmp_path, monkeypatch):
-    take, stopped = started._take, []
+    accept, stopped = started._listener.accept, []
 
-    def take_too_late():
+    def accept_late():
+        connection = accept()
         stopped.append(started.stop(0))
-        return take()
+        return connection
 
-    monkeypatch.setattr(started, "_take", take_too_late)
+    assert ask(tmp_path) == b"+"
+    monkeypatch.setattr(started._listener, "accept", accept_late)
+    assert ask(tmp_path) == b"+"  # the accept that was waiting already
+    desk.threads.clear()
 
     assert ask(tmp_path) == b""
     assert stopped == [True]
