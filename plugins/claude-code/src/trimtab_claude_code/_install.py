@@ -39,7 +39,6 @@ from trimtab_claude_code._settings_edit import (
     plan_install,
     plan_uninstall,
     settings_file,
-    undo,
     uninstall,
     with_our_hooks,
     write_configuration,
@@ -54,8 +53,8 @@ _GIT_TIMEOUT = 10.0
 def register_install(parser: argparse.ArgumentParser) -> None:
     """Write hooks into Claude Code's settings, and try them."""
     parser.description = (
-        "Write hooks for trimtab into Claude Code's settings, or a plugin folder; then run the "
-        "program once, against a script on this machine, to see that they are in force."
+        "Run the program once with hooks for trimtab, against a script on this machine; where "
+        "they are in force, write them into Claude Code's settings, or a plugin folder."
     )
     add_target(parser)
     parser.add_argument(
@@ -87,14 +86,18 @@ def run_install(options: argparse.Namespace) -> int:
     host = read_host_config(configuration)
     folder = user_folder(make=not options.dry_run)
     table = hook_table(folder, version.events, without_shell=version.without_shell)
-    if options.plugin_dir:
-        _install_plugin(options.plugin_dir, table, dry=options.dry_run)
-        wrong = _untried(program, options, {}, version)
-    else:
-        wrong = _install_settings(options, table, program, version)
+    receipts = Receipts(folder)
+    change = None if options.plugin_dir else plan_install(settings_file(options), table, receipts)
+    wrong = _untried(program, options, change.document.data if change else {}, version)
     if wrong:
-        say(wrong)
+        say(f"Nothing was written. {wrong}")
         return 1
+    if change is None:
+        _install_plugin(options.plugin_dir, table, dry=options.dry_run)
+    else:
+        if not options.dry_run:
+            install(change, receipts)
+        report_change(change, dry=options.dry_run)
     if not options.dry_run:
         remove_endpoint(user_folder())
         _report_surroundings(options)
@@ -121,24 +124,6 @@ def _program(options: argparse.Namespace) -> tuple[Path | None, Version]:
 def _configuration() -> Configuration:
     path = find_configuration()
     return load_configuration(path) if path else Configuration()
-
-
-def _install_settings(
-    options: argparse.Namespace, table: HookTable, program: Path | None, version: Version
-) -> str:
-    """Write the hooks; return why they are not in force, empty if they are."""
-    receipts = Receipts(user_folder(make=not options.dry_run))
-    change = plan_install(settings_file(options), table, receipts)
-    if options.dry_run:
-        report_change(change, dry=True)
-        return ""
-    install(change, receipts)
-    wrong = _untried(program, options, change.document.data, version)
-    if wrong:
-        undo(change, receipts)
-        return f"{change.document.path} is as it was before. {wrong}"
-    report_change(change, dry=False)
-    return ""
 
 
 def _untried(

@@ -95,7 +95,7 @@ class Change:
 
     Args:
         content: its bytes afterwards; None if it would be removed.
-        before: what `undo` is to give back later; None if there was no file.
+        before: what uninstalling gives back; None if there was no file.
     """
 
     document: Document
@@ -144,18 +144,6 @@ def install(change: Change, receipts: Receipts) -> None:
     path = change.document.path
     receipts.keep(Receipt(str(path), change.before, digest(change.content)))
     change.document.write(change.content)
-
-
-def undo(change: Change, receipts: Receipts) -> None:
-    """Take back what `install` has just written."""
-    if change.content is None or not change.needed:
-        return
-    document = change.document
-    attrs.evolve(document, raw=change.content).write(document.raw)
-    if document.raw is None or document.raw == change.before:
-        receipts.drop(document.path)
-    else:
-        receipts.keep(Receipt(str(document.path), change.before, digest(document.raw)))
 
 
 def plan_uninstall(path: Path, receipts: Receipts) -> Change:
