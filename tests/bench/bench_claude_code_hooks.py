@@ -115,7 +115,7 @@ def beside_bare_python(client: list[str], work: Path, number: int) -> tuple[floa
 
 def measure_server(folder: Path, work: Path, stage: int, number: int) -> int:
     """Send events from here; the server's CPU time is read from its process."""
-    pid = int(ask_server(folder).split("process ")[1].split(",")[0])
+    pid = ask_server(folder).process
     before, walls = ticks(pid), []
     for body in itertools.islice(bodies(work, number), 150):
         began = time.perf_counter()
@@ -131,7 +131,7 @@ def measure_server(folder: Path, work: Path, stage: int, number: int) -> int:
 
 def measure_start(folder: Path, work: Path, stage: int, number: int) -> None:
     """End the server; measure how long the next event waits for another one."""
-    pid = int(ask_server(folder).split("process ")[1].split(",")[0])
+    pid = ask_server(folder).process
     remove_endpoint(folder)
     while Path(f"/proc/{pid}").exists():
         time.sleep(0.05)

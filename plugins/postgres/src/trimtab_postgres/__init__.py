@@ -16,13 +16,13 @@ from psycopg import sql
 from trimtab_worker import (
     KEYS_KEPT,
     LEASE_CLOCK,
-    BaseMailbox,
     ConnectionPool,
     DeadLetter,
     Delivery,
     Extension,
     Granted,
     Lost,
+    Mailbox,
     MailboxError,
     MailboxFacts,
     MailboxStats,
@@ -222,7 +222,7 @@ sound, and a pooler may swallow what others say."""
 GONE = Lost("delivered again, given back, or gone")
 
 
-class PostgresMailbox(BaseMailbox[Body]):
+class PostgresMailbox(Mailbox[Body]):
     """A mailbox in four tables whose names begin with ``trimtab_``.
 
     Leases are judged by the server's clock, and fenced by a random token per delivery. The tables

@@ -22,12 +22,12 @@ from trimtab_redis._script import GROUP, SCRIPT
 from trimtab_worker import (
     KEYS_KEPT,
     LEASE_CLOCK,
-    BaseMailbox,
     DeadLetter,
     Delivery,
     Extension,
     Granted,
     Lost,
+    Mailbox,
     MailboxError,
     MailboxFacts,
     MailboxStats,
@@ -156,7 +156,7 @@ LONGEST_WAIT = 2.0
 """Seconds of one blocking call, well below the timeout of a client's socket."""
 
 
-class RedisMailbox(BaseMailbox[Body]):
+class RedisMailbox(Mailbox[Body]):
     """A mailbox on a Redis stream and its consumer group ``workers``.
 
     Leases are judged by the server's clock, and fenced by a random token per delivery. A server

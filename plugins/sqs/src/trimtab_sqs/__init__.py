@@ -16,13 +16,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from trimtab_sqs._dead import DeadQueue, time_of
 from trimtab_worker import (
     LEASE_CLOCK,
-    BaseMailbox,
     Capped,
     DeadLetter,
     Delivery,
     Extension,
     Granted,
     Lost,
+    Mailbox,
     MailboxError,
     MailboxFacts,
     MailboxStats,
@@ -113,7 +113,7 @@ class Receipt:
     deliveries: int
 
 
-class SqsMailbox(BaseMailbox[Body]):
+class SqsMailbox(Mailbox[Body]):
     """A mailbox on a standard SQS queue.
 
     SQS itself has no fence: it lets a worker whose lease was lost delete the message under

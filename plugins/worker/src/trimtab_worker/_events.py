@@ -13,7 +13,7 @@ from trimtab_worker._records import MailboxError, WorkerError
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
-    from trimtab_worker._message import Mailbox
+    from trimtab_worker._mailbox import Mailbox
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

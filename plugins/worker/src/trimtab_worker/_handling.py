@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from trimtab import Clock
     from trimtab_worker._health import Watched
     from trimtab_worker._lease import Lease
-    from trimtab_worker._message import Mailbox, Message
+    from trimtab_worker._mailbox import Mailbox
+    from trimtab_worker._message import Message
 
 LOG = logging.getLogger("trimtab_worker")
 Replies = Any

@@ -18,7 +18,7 @@ from trimtab_worker._work import Attempt, Work
 
 if TYPE_CHECKING:
     from trimtab import Adapter, Prompt, PromptResponse, Session
-    from trimtab_worker._message import Mailbox
+    from trimtab_worker._mailbox import Mailbox
 
 Prepare = Callable[..., "tuple[Prompt[Any], Session]"]
 LONGEST_ERROR = 2_000

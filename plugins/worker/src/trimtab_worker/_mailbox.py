@@ -43,8 +43,14 @@ KEYS_KEPT = 7 * 24 * 3600.0
 OVER = Lost("the lease has ended by the clock of this worker, or the message was given back")
 
 
-class BaseMailbox(ABC, Generic[Body]):
-    """A mailbox over an engine of bytes: subclass it, and implement what is abstract.
+class Mailbox(ABC, Generic[Body]):
+    """A queue of messages with leases, over an engine of bytes.
+
+    A message that is received is leased: no other worker receives it for `visibility` seconds. All
+    methods may be called from several threads. `ack`, `nack` and `bury` return whether the engine
+    accepted them: an engine that is fenced refuses a worker whose lease was lost.
+
+    Subclass it, and implement what is abstract.
 
     Args:
         body: attrs class that bodies are of, or several; None: plain JSON values.
@@ -143,22 +149,37 @@ class BaseMailbox(ABC, Generic[Body]):
 
     @abstractmethod
     def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """As `Mailbox.dead_letters`."""
+        """Return dead letters, oldest first.
+
+        Args:
+            limit: how many at most.
+        """
 
     @abstractmethod
     def requeue(self, ids: Iterable[str] | None = None) -> int:
-        """As `Mailbox.requeue`."""
+        """Send dead letters again, with fresh delivery counts; return how many.
+
+        Args:
+            ids: which; None for all.
+        """
 
     @abstractmethod
     def drop(self, ids: Iterable[str] | None = None) -> int:
-        """As `Mailbox.drop`."""
+        """Delete dead letters; return how many.
+
+        Args:
+            ids: which; None for all.
+        """
 
     @abstractmethod
     def stats(self) -> MailboxStats:
         """Count the messages."""
 
     def peek(self, limit: int = 20) -> Sequence[StoredMessage]:  # noqa: ARG002
-        """As `Mailbox.peek`.
+        """Return messages without receiving them, those that are ready first.
+
+        Args:
+            limit: how many at most.
 
         Raises:
             MailboxError: the engine shows a message only to who receives it.
@@ -168,7 +189,7 @@ class BaseMailbox(ABC, Generic[Body]):
         )
 
     def purge(self) -> int:
-        """As `Mailbox.purge`.
+        """Delete all messages that are not leased; return how many. Dead letters stay.
 
         Raises:
             MailboxError: the engine can't tell which messages are leased.
@@ -183,7 +204,12 @@ class BaseMailbox(ABC, Generic[Body]):
     # What a mailbox does.
 
     def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
-        """As `Mailbox.send`.
+        """Put a message into the mailbox; return its id.
+
+        Args:
+            body: what it says.
+            delay: seconds until it is ready.
+            reply_to: address for the answer; None for no answer.
 
         Raises:
             MailboxError: the body is of another type, or too large.
@@ -193,7 +219,14 @@ class BaseMailbox(ABC, Generic[Body]):
     def send_once(
         self, body: Body, key: str, *, delay: float = 0.0, reply_to: str | None = None
     ) -> str | None:
-        """As `Mailbox.send_once`.
+        """As `send`, unless a message was sent under `key` in the last 7 days: then None.
+
+        Only where `facts.once`. Who sends may be cut off and send again; who answers may be
+        another worker by then.
+
+        Args:
+            body, delay, reply_to: as for `send`.
+            key: any text that names what is said.
 
         Raises:
             MailboxError: as for `send`, or the engine keeps no keys.
@@ -214,7 +247,15 @@ class BaseMailbox(ABC, Generic[Body]):
     def receive(
         self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
     ) -> Sequence[Message[Body]]:
-        """As `Mailbox.receive`."""
+        """Lease messages that are ready, or wait for the first.
+
+        Bodies that can't be decoded go to the dead letters with their bytes.
+
+        Args:
+            max_messages: how many at most.
+            wait: seconds to wait if none is ready.
+            visibility: seconds that each lease lasts.
+        """
         check_seconds("wait", wait)
         if not visibility > 0:
             raise MailboxError(f"visibility must be seconds above 0, not {visibility}")
@@ -288,15 +329,29 @@ class BaseMailbox(ABC, Generic[Body]):
         return self._ending(message, lambda: self.release(message.receipt, delay))
 
     def bury(self, message: Message[Any], reason: str) -> bool:
-        """As `Mailbox.bury`."""
+        """Move a message to the dead letters; False if the engine refuses, since the lease is lost.
+
+        Args:
+            message: the leased message.
+            reason: why, for whoever looks at it.
+        """
         return self._ending(message, lambda: self.discard(message.receipt, reason[:LONGEST_REASON]))
 
     def extend(self, message: Message[Any], seconds: float) -> Extension:
-        """As `Mailbox.extend`."""
+        """Let a lease last `seconds` from now. Raises nothing: see `Extension`.
+
+        Args:
+            message: the leased message.
+            seconds: the new length.
+        """
         return self.extend_many([(message, seconds)])[0]
 
     def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
-        """As `Mailbox.extend_many`."""
+        """Extend several leases, at most `facts.batch` in one call; one outcome each.
+
+        Args:
+            asked: the messages, each with the seconds that its lease shall last from now.
+        """
         held = [(message, seconds) for message, seconds in asked if self._still_held(message)]
         sent = self.clock.monotonic()
         if len(held) == 1:

@@ -1,161 +1,29 @@
-"""The protocol of mailboxes, the message as one delivery, and its body as bytes."""
+"""The message as one delivery, and its body as bytes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
 from trimtab.events import record_converter, structure_problems
 from trimtab_worker._records import (
-    DeadLetter,
     Extension,
     Granted,
     Lost,
     MailboxError,
-    MailboxFacts,
-    MailboxStats,
     ReceiptHandleExpiredError,
-    StoredMessage,
     UndecodableMessage,
 )
 
 if TYPE_CHECKING:
-    from trimtab import Clock
+    from trimtab_worker._mailbox import Mailbox
 
 Body = TypeVar("Body")
-
-
-class Mailbox(Protocol[Body]):
-    """A queue of messages with leases.
-
-    A message that is received is leased: no other worker receives it for `visibility` seconds. All
-    methods may be called from several threads. `ack`, `nack` and `bury` return whether the engine
-    accepted them: an engine that is fenced refuses a worker whose lease was lost.
-    """
-
-    facts: MailboxFacts
-    clock: Clock
-
-    def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
-        """Put a message into the mailbox; return its id.
-
-        Args:
-            body: what it says.
-            delay: seconds until it is ready.
-            reply_to: address for the answer; None for no answer.
-        """
-        ...
-
-    def send_once(
-        self, body: Body, key: str, *, delay: float = 0.0, reply_to: str | None = None
-    ) -> str | None:
-        """As `send`, unless a message was sent under `key` in the last 7 days: then None.
-
-        Only where `facts.once`. Who sends may be cut off and send again; who answers may be
-        another worker by then.
-
-        Args:
-            body, delay, reply_to: as for `send`.
-            key: any text that names what is said.
-        """
-        ...
-
-    def receive(
-        self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
-    ) -> Sequence[Message[Body]]:
-        """Lease messages that are ready, or wait for the first.
-
-        Bodies that can't be decoded go to the dead letters with their bytes.
-
-        Args:
-            max_messages: how many at most.
-            wait: seconds to wait if none is ready.
-            visibility: seconds that each lease lasts.
-        """
-        ...
-
-    def ack(self, message: Message[Any]) -> bool:
-        """Remove a message that was processed."""
-        ...
-
-    def nack(self, message: Message[Any], delay: float = 0.0) -> bool:
-        """Give a message back, ready after `delay` seconds."""
-        ...
-
-    def extend(self, message: Message[Any], seconds: float) -> Extension:
-        """Let a lease last `seconds` from now. Raises nothing: see `Extension`.
-
-        Args:
-            message: the leased message.
-            seconds: the new length.
-        """
-        ...
-
-    def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
-        """Extend several leases, at most `facts.batch` in one call; one outcome each.
-
-        Args:
-            asked: the messages, each with the seconds that its lease shall last from now.
-        """
-        ...
-
-    def bury(self, message: Message[Any], reason: str) -> bool:
-        """Move a message to the dead letters; False if the engine refuses, since the lease is lost.
-
-        Args:
-            message: the leased message.
-            reason: why, for whoever looks at it.
-        """
-        ...
-
-    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """Return dead letters, oldest first.
-
-        Args:
-            limit: how many at most.
-        """
-        ...
-
-    def requeue(self, ids: Iterable[str] | None = None) -> int:
-        """Send dead letters again, with fresh delivery counts; return how many.
-
-        Args:
-            ids: which; None for all.
-        """
-        ...
-
-    def drop(self, ids: Iterable[str] | None = None) -> int:
-        """Delete dead letters; return how many.
-
-        Args:
-            ids: which; None for all.
-        """
-        ...
-
-    def stats(self) -> MailboxStats:
-        """Count the messages."""
-        ...
-
-    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:
-        """Return messages without receiving them, those that are ready first.
-
-        Args:
-            limit: how many at most.
-        """
-        ...
-
-    def purge(self) -> int:
-        """Delete all messages that are not leased; return how many. Dead letters stay."""
-        ...
-
-    def close(self) -> None:
-        """Release connections; closing twice is harmless."""
-        ...
 
 
 @attrs.frozen(eq=False)

@@ -74,7 +74,7 @@ class MailboxFacts:
     Args:
         engine: its name, e.g. ``"sqlite"``.
         fenced: the engine itself refuses a worker that lost its lease, whatever it asks. Without
-            that, `BaseMailbox` refuses by the worker's clock.
+            that, `Mailbox` refuses by the worker's clock.
         reports_loss: an extension by a worker that lost its lease is refused visibly.
         sets_seconds: an extension can ask for a number of seconds.
         extendable: leases can be extended at all.

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
 
-from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
+from trimtab_worker._mailbox import KEYS_KEPT, Mailbox
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
     LEASE_CLOCK,
@@ -105,7 +105,7 @@ def path_of(url: str) -> str:
     return unquote(parts.path)[1:]
 
 
-class SqliteMailbox(BaseMailbox[Body]):
+class SqliteMailbox(Mailbox[Body]):
     """A mailbox in one SQLite file (WAL), fenced by a random token per delivery.
 
     Leases are judged by a clock that all processes of the machine share and that nobody can set,
