@@ -251,20 +251,6 @@ class Transcript:
         elif self.document is not None:
             yield Row(1, self.document)
 
-    def documents_with(self, what: str, is_one: Callable[[Any], bool]) -> Iterator[Row]:
-        """Yield every document that is one of the reader's; the others are reported.
-
-        Args:
-            what: what a document must hold to be one, in words.
-            is_one: tells it of a document's value.
-        """
-        for row in self.documents():
-            if is_one(row.value):
-                yield row
-            else:
-                line = row.line if len(self.first_rows) > 1 else None
-                self.skip(f"a document without {what}", line)
-
     def skip(self, what: str, line: int | None = None) -> None:
         """Report a part that is not read; after the first 20 of a file only their number.
 

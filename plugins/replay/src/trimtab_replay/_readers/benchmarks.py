@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, ClassVar
 
 import attrs
@@ -12,18 +12,18 @@ import attrs
 from trimtab_replay._assembler import Assembler
 from trimtab_replay._readers.messages import (
     MessageReader,
-    Reader,
     action_call,
     exit_status,
     flagged,
 )
 from trimtab_replay._readers.openai import requested
-from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
+from trimtab_replay._recording import Item, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import as_dict, as_float, as_list, as_text, dicts, named, said
 
 _AGENT = {"agent", "assistant"}
 _ROLES = {"user", "system", "tool", *_AGENT}
+_TASK = "trimtab.task"
 _ENDS = ("finish", "answer", "submit", "commit")
 
 
@@ -71,44 +71,52 @@ class AgentBench(MessageReader):
         return role in _ROLES
 
 
-class InterCode(Reader):
-    """Reads InterCode results."""
+class InterCode(MessageReader):
+    """Reads InterCode results: a document of tasks, by their names."""
 
     name: ClassVar[str] = "intercode"
     profile: ClassVar[str] = "intercode"
     parallel_calls: ClassVar[bool | None] = False
+    what: ClassVar[str] = "turn_history"
 
     def sniff(self, source: Transcript) -> float:
-        return float(any(map(_is_episode, list(as_dict(source.sample).values())[:3])))
+        return float(isinstance(source.sample, dict) and self.is_told_by(source.sample))
 
-    def read(self, source: Transcript) -> Iterator[Recording]:
-        for row in source.documents_with("tasks", lambda value: isinstance(value, dict)):
-            for key, episode in row.value.items():
-                if _is_episode(episode):
-                    reward = as_dict(episode.get("summary")).get("max_reward")
-                    meta = {"max_reward": reward}
-                    yield self.recording(source, _entries(episode), key, meta=meta)
-                else:
-                    source.skip(f"task {key[:80]!r} has no turn_history", row.line)
+    def knows(self, message: dict[str, Any]) -> bool:
+        return "query" in message or "action" in message
 
+    def runs(self, document: Any) -> list[Any]:
+        if not isinstance(document, dict):
+            return [document]
+        return [{**as_dict(run), _TASK: name} for name, run in document.items()]
 
-def _is_episode(value: Any) -> bool:
-    return isinstance(as_dict(as_dict(value).get("turn_history")).get("actions"), list)
+    def messages(self, document: Any) -> list[Any] | None:
+        """Return the task, and each action with its observation and whether it was valid."""
+        run = as_dict(document)
+        turns = as_dict(run.get("turn_history"))
+        actions = turns.get("actions")
+        if not isinstance(actions, list):
+            return None
+        tool = named(run.get("environment")).removeprefix("ic_") or "execute"
+        lists = (as_list(turns.get(key)) for key in ("observations", "valid_action"))
+        told = islice(zip_longest(actions, *lists), len(actions))
+        keys = ("action", "observation", "valid")
+        steps = ({**dict(zip(keys, each, strict=True)), "tool": tool} for each in told)
+        return [{"query": run.get("query")}, *steps]
 
+    def facts(self, document: dict[str, Any]) -> dict[str, Any]:
+        reward = as_dict(document.get("summary")).get("max_reward")
+        return {"name": document[_TASK], "meta": {"max_reward": reward}}
 
-def _entries(episode: dict[str, Any]) -> Iterator[RecordedItem]:
-    assembler, turns = Assembler(), episode["turn_history"]
-    tool = named(episode.get("environment")).removeprefix("ic_") or "execute"
-    assembler.user(as_text(episode.get("query")))
-    observations, valid = as_list(turns.get("observations")), as_list(turns.get("valid_action"))
-    answers = zip_longest(turns["actions"], observations, valid)
-    for action, observation, is_valid in list(answers)[: len(turns["actions"])]:
+    def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
+        if "query" in message:
+            assembler.user(as_text(message["query"]))
+            return True
         assembler.respond()
-        call_id = assembler.call(tool, {"command": as_text(action)})
-        failed = not is_valid if isinstance(is_valid, bool) else None
-        assembler.answer(call_id, flagged(observation, failed))
-        yield from assembler.take()
-    yield from assembler.finish()
+        call_id = assembler.call(message["tool"], {"command": as_text(message["action"])})
+        failed = not message["valid"] if isinstance(message["valid"], bool) else None
+        assembler.answer(call_id, flagged(message["observation"], failed))
+        return True
 
 
 class SweAgent(MessageReader):

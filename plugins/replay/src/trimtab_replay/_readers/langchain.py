@@ -38,6 +38,7 @@ class LangChain(MessageReader):
     name: ClassVar[str] = "langchain"
     profile: ClassVar[str] = "langchain"
     certainty: ClassVar[float] = 0.6
+    sniffed: ClassVar[int] = 20
     unknown: ClassVar[str] = "message {} of type {!r}"
 
     def knows(self, message: dict[str, Any]) -> bool:

@@ -18,7 +18,6 @@ from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import arguments, as_dict, as_text, dicts, named
 from trimtab_replay.outcomes import outcome_of
 
-MAX_SNIFFED = 200
 _IDS = ("id", "session_id", "sessionId", "conversation_id", "thread_id", "chat_id")
 
 
@@ -138,12 +137,14 @@ class RowReader(Reader, ABC):
 class MessageReader(Reader, ABC):
     """Reads files of messages in one shape.
 
-    A subclass says which messages are its own and what each of them means. Each run is read by an
-    instance of its own, which may remember what it has read.
+    A subclass says which messages are its own, among how many of the first it looks for them, and
+    what each of them means. Each run is read by an instance of its own, which may remember what
+    it has read.
     """
 
     certainty: ClassVar[float] = 0.9
     keys: ClassVar[tuple[str, ...]] = ("messages",)
+    sniffed: ClassVar[int] = 200
     what: ClassVar[str] = "messages"
     unknown: ClassVar[str] = "message {} has no known role or type"
 
@@ -201,8 +202,8 @@ class MessageReader(Reader, ABC):
         return self.certainty * any(self.is_own(value) for value in dicts(values))
 
     def _sniffed(self, document: Any) -> list[Any]:
-        runs = self.runs(document)[:MAX_SNIFFED]
-        return [each for run in runs for each in (self.messages(run) or ())[:MAX_SNIFFED]]
+        runs = self.runs(document)[: self.sniffed]
+        return [each for run in runs for each in (self.messages(run) or ())[: self.sniffed]]
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         by_line = _is_by_line(source)

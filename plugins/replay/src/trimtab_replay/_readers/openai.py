@@ -10,9 +10,8 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader, assembled, flagged
-from trimtab_replay._recording import Item, RecordedItem, StopRequest
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._readers.messages import MessageReader, flagged
+from trimtab_replay._recording import StopRequest
 from trimtab_replay._values import (
     arguments,
     as_dict,
@@ -63,12 +62,6 @@ class Chat:
     answer: Callable[[Message], CallResult] = unflagged
     stop: StopRequest | None = STOP
     calls: Callable[[Message], Iterable[Requested]] = requested
-
-    def entries(
-        self, source: Transcript, messages: list[Any], end: tuple[Item, ...] = ()
-    ) -> Iterator[RecordedItem]:
-        unknown = "message {} has no known role"
-        return assembled(source, messages, self.feed, unknown, lambda _: end)
 
     def feed(self, assembler: Assembler, message: Any) -> bool:
         """Give one message to `assembler`; return False if its role is unknown."""
@@ -137,6 +130,7 @@ class OpenAIChat(MessageReader):
 
     name: ClassVar[str] = "openai-chat"
     certainty: ClassVar[float] = 0.4
+    sniffed: ClassVar[int] = 20
 
     def knows(self, message: dict[str, Any]) -> bool:
         blocks = (block.get("type") for block in dicts(message.get("content")))
@@ -241,6 +235,7 @@ class OpenAIResponses(MessageReader):
 
     name: ClassVar[str] = "openai-responses"
     certainty: ClassVar[float] = 0.5
+    sniffed: ClassVar[int] = 20
     what: ClassVar[str] = "items"
     unknown: ClassVar[str] = OF_TYPE
 
