@@ -69,62 +69,34 @@ class ClaudeCode(Reader):
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the session as it streams, then its sidechains, which wait in memory."""
-        return _File(source, self).recordings()
+        ids = (named(row.get("sessionId")) for row in source.first_rows)
+        session, agents, chains = next(filter(None, ids), ""), _Agents(), dict[str, _Chain]()
+        rows = ((_chain_of(chains, agents.of(row)), row) for row in _content_rows(source))
+        first = next(rows, None)
+        if first is not None:
+            fed = (_read_row(chain, row) for chain, row in chained([first], rows))
+            yield from _recordings(self, source, chains, fed, main=first[0], name=session)
+
+
+def _content_rows(source: Transcript) -> Iterator[dict[str, Any]]:
+    """Yield the rows that say something; name those in an unknown shape."""
+    for line, row in source.rows():
+        if not isinstance(row, dict) or not isinstance(row.get("type"), str):
+            source.skip("no row of a Claude Code session: no type", line)
+        elif row["type"] == "system" or (row["type"] in _CONTENT_ROWS and _has_content(row)):
+            yield row
+        # Newer versions keep whole requests between the rows.
+        elif row["type"] in _CONTENT_ROWS or (
+            "message" in row and not row["type"].startswith("api-request")
+        ):
+            source.skip(f"row of type {row['type']!r} in an unknown shape", line)
 
 
 @attrs.define
-class _File:
-    source: Transcript
-    reader: ClaudeCode
-    session: str = ""
-    chains: dict[str, _Chain] = attrs.field(factory=dict)
+class _Agents:
     roots: dict[str, str] = attrs.field(factory=dict)
 
-    def recordings(self) -> Iterator[Recording]:
-        rows = self._content_rows()
-        first = next(rows, None)
-        if first is None:
-            return
-        main = first[0]
-        fed = (_read_row(chain, row) for chain, row in chained([first], rows))
-        yield self._recording(main, self.session, _streamed(main, self.chains, fed))
-        for chain in list(self.chains.values()):
-            if chain is not main:
-                yield self._recording(chain, f"{self.session}/{chain.agent}", chain.entries)
-
-    def _recording(self, chain: _Chain, name: str, entries: Any) -> Recording:
-        return self.reader.recording(self.source, entries, name, agent_id=chain.agent)
-
-    def _content_rows(self) -> Iterator[tuple[_Chain, dict[str, Any]]]:
-        for numbered in self.source.rows():
-            row = self._checked(numbered)
-            if row is not None:
-                yield self._chain(row), row
-
-    def _checked(self, numbered: Row) -> dict[str, Any] | None:
-        row = numbered.value
-        if not isinstance(row, dict) or not isinstance(row.get("type"), str):
-            self.source.skip("no row of a Claude Code session: no type", numbered.line)
-            return None
-        if row["type"] == "system":
-            return row
-        if row["type"] in _CONTENT_ROWS and _has_content(row):
-            return row
-        # Newer versions keep whole requests between the rows.
-        is_dump = row["type"].startswith("api-request")
-        if row["type"] in _CONTENT_ROWS or ("message" in row and not is_dump):
-            self.source.skip(f"row of type {row['type']!r} in an unknown shape", numbered.line)
-        return None
-
-    def _chain(self, row: dict[str, Any]) -> _Chain:
-        self.session = self.session or named(row.get("sessionId"))
-        agent = self._agent(row)
-        chain = self.chains.get(agent or "")
-        if chain is None:
-            chain = self.chains[agent or ""] = _Chain(agent)
-        return chain
-
-    def _agent(self, row: dict[str, Any]) -> str | None:
+    def of(self, row: dict[str, Any]) -> str | None:
         """Return the row's agent; older rows of sidechains are told apart by their first row."""
         if row.get("isSidechain") is not True:
             return None
@@ -134,6 +106,28 @@ class _File:
         root = self.roots.get(named(row.get("parentUuid")), own)
         self.roots[own] = root
         return root or "sidechain"
+
+
+def _chain_of(chains: dict[str, _Chain], agent: str | None) -> _Chain:
+    return chains.get(agent or "") or chains.setdefault(agent or "", _Chain(agent))
+
+
+def _recordings(
+    reader: Reader,
+    source: Transcript,
+    chains: dict[str, _Chain],
+    fed: Iterator[_Chain],
+    *,
+    main: _Chain,
+    name: str,
+    **facts: Any,
+) -> Iterator[Recording]:
+    """Yield the recording of `main`, which streams, then those of the other chains."""
+    entries = _streamed(main, chains, fed)
+    yield reader.recording(source, entries, name, agent_id=main.agent, **facts)
+    for chain in [each for each in chains.values() if each is not main]:
+        whole = f"{name}/{chain.agent}"
+        yield reader.recording(source, chain.entries, whole, agent_id=chain.agent)
 
 
 def _has_content(row: dict[str, Any]) -> bool:
@@ -273,21 +267,15 @@ class ClaudeStream(Reader):
         return 0.0 if is_other else 0.95 * any(map(_is_stream, rows))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
-        chains: dict[str, _Chain] = {"": _Chain(None)}
-        main = chains[""]
-        rows = _rows(source)
+        chains: dict[str, _Chain] = {}
+        main, rows = _chain_of(chains, None), _rows(source)
         first = next((row for row in rows if isinstance(row.value, dict)), None)
         if first is None:
             return
-        session = named(as_dict(first.value).get("session_id")) or source.stem
-        tools = as_dict(first.value).get("tools")
-        names = frozenset(filter(None, map(named, as_list(tools)))) or None
+        session = named(first.value.get("session_id")) or source.stem
+        tools = frozenset(filter(None, map(named, as_list(first.value.get("tools"))))) or None
         fed = (_feed(source, chains, row) for row in chained([first], rows))
-        yield self.recording(source, _streamed(main, chains, fed), session, tools=names)
-        for parent, chain in chains.items():
-            if chain is not main:
-                name = f"{session}/{parent}"
-                yield self.recording(source, chain.entries, name, agent_id=chain.agent)
+        yield from _recordings(self, source, chains, fed, main=main, name=session, tools=tools)
 
 
 def _is_stream(row: dict[str, Any]) -> bool:
@@ -310,8 +298,7 @@ def _rows(source: Transcript) -> Iterator[Row]:
 def _feed(source: Transcript, chains: dict[str, _Chain], numbered: Row) -> _Chain:
     row = as_dict(numbered.value)
     kind = named(row.get("type"))
-    parent = named(row.get("parent_tool_use_id"))
-    chain = chains.get(parent) or chains.setdefault(parent, _Chain(parent))
+    chain = _chain_of(chains, named(row.get("parent_tool_use_id")) or None)
     if kind in _CONTENT_ROWS and _has_content(row):
         read = read_response if kind == "assistant" else read_user
         read(chain.assembler, _as_session_row(row))
