@@ -37,10 +37,6 @@ from trimtab_replay._selection import Selection, SelectionError, configured
 from trimtab_replay._timeline import Progress, Screen
 
 
-class GateError(ReplayError):
-    """A gate names a rate or a provider that there is not."""
-
-
 @attrs.frozen
 class Gate:
     """A rate that must not be below a limit."""
@@ -55,21 +51,21 @@ class Gate:
         target, _, limit = text.partition("=")
         about, _, rate = target.strip().rpartition(".")
         if rate not in RATES:
-            raise GateError(
+            raise ReplayError(
                 f"no rate {rate!r}.{did_you_mean(rate, RATES)} Rates: {quoted_list(RATES)}."
             )
         try:
             return cls(rate, float(limit), about)
         except ValueError as error:
-            raise GateError(f"{text!r} is not of the form {rate}=0.9, from 0 to 1") from error
+            raise ReplayError(f"{text!r} is not of the form {rate}=0.9, from 0 to 1") from error
 
     def check(self, scores: Sequence[Scores]) -> str:
         """Return what is wrong, empty if the gate is passed."""
         named = {one.about: one for one in scores}
         if not scores:
-            raise GateError("nothing was scored, so there is nothing to hold against a limit")
+            raise ReplayError("nothing was scored, so there is nothing to hold against a limit")
         if self.about and self.about not in named:
-            raise GateError(f"no scores of {self.about!r}. Scored: {quoted_list(named)}.")
+            raise ReplayError(f"no scores of {self.about!r}. Scored: {quoted_list(named)}.")
         found = named[self.about] if self.about else scores[-1]
         rate = getattr(found, self.rate)
         if rate is None:
@@ -81,10 +77,6 @@ class Gate:
 
 _RANGE = re.compile(r"\s*(-?\d+)\.\.(-?\d+)\s*")
 _MOST = 100
-
-
-class SweepError(ReplayError):
-    """A sweep has no values, or too many."""
 
 
 @attrs.frozen
@@ -106,7 +98,7 @@ class Sweep:
         else:
             tried = tuple(assignment(f"{target}=[{values}]")[2])
         if not 1 <= len(tried) <= _MOST:
-            raise SweepError(f"{text!r} has {len(tried)} values; 1 to {_MOST} are tried")
+            raise ReplayError(f"{text!r} has {len(tried)} values; 1 to {_MOST} are tried")
         provider, option, _ = assignment(f"{target}=0")
         return cls(provider, option, tried)
 

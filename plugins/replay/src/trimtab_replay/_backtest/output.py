@@ -22,10 +22,6 @@ _KEYS = ("format", "kind", "shards", "providers", "unscored", "runs")
 _CONVERTER = cattrs.Converter(detailed_validation=False)
 
 
-class PartError(ReplayError):
-    """Part results can't be merged; the message names the file."""
-
-
 def as_document(part: Part) -> dict[str, Any]:
     """Return what ``backtest --json`` prints."""
     return {
@@ -61,7 +57,7 @@ def read_part(path: str) -> Part:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise PartError(f"can't read {sanitize(path, 300)}: {error.strerror}") from error
+        raise ReplayError(f"can't read {sanitize(path, 300)}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise _no_part(path, "it is not one document of JSON") from error
     if not isinstance(data, dict):
@@ -70,7 +66,7 @@ def read_part(path: str) -> Part:
     if lacking:
         raise _no_part(path, f"it lacks {quoted_list(lacking)}")
     if data["format"] != FORMAT:
-        raise PartError(
+        raise ReplayError(
             f"{sanitize(path, 300)} is of format {sanitize(repr(data['format']), 40)}; this "
             f"version reads {FORMAT}"
         )
@@ -80,8 +76,8 @@ def read_part(path: str) -> Part:
         raise _no_part(path, sanitize(str(error), 200)) from error
 
 
-def _no_part(path: str, why: str) -> PartError:
-    return PartError(
+def _no_part(path: str, why: str) -> ReplayError:
+    return ReplayError(
         f"{sanitize(path, 300)} is not a result of `trimtab backtest FILE --shard I/N --json`: "
         f"{why}"
     )
@@ -90,15 +86,15 @@ def _no_part(path: str, why: str) -> PartError:
 def merged(parts: Mapping[str, Part]) -> Part:
     """Put part results together."""
     if not parts:
-        raise PartError("name the files that hold the results of the shards")
+        raise ReplayError("name the files that hold the results of the shards")
     (first_name, first), *others = parts.items()
     for name, part in others:
         if (part.kind, part.providers) != (first.kind, first.providers):
-            raise PartError(f"{name} and {first_name} are not results of the same providers")
+            raise ReplayError(f"{name} and {first_name} are not results of the same providers")
     shards = sorted(shard for part in parts.values() for shard in part.shards)
     if shards != [(place, len(shards)) for place in range(len(shards))] or not shards:
         held = ", ".join(f"{place + 1}/{n}" for place, n in shards)
-        raise PartError(f"each shard is needed once; these hold {held}")
+        raise ReplayError(f"each shard is needed once; these hold {held}")
     rows = sorted(
         (row for part in parts.values() for row in part.judged), key=lambda row: (row.path, row.id)
     )

@@ -28,17 +28,13 @@ from trimtab_replay._transcript import Skipped, Transcript
 BORDERLINE = "borderline"
 
 
-class LabelError(ReplayError):
-    """A file of labels can't be used; the message names the line."""
-
-
 def read_labels(path: str) -> tuple[Label, ...]:
     """Read the labels that count: borderline ones are left out."""
     found: dict[tuple[str, str], Label] = {}
     for where, value in _rows(path):
         label = _label(value, where)
         if (label.path, label.id) in found:
-            raise LabelError(f"{where}: run {label.id!r} of {label.path} is labelled twice")
+            raise ReplayError(f"{where}: run {label.id!r} of {label.path} is labelled twice")
         found[label.path, label.id] = label
     return tuple(label for label in found.values() if label.confidence != BORDERLINE)
 
@@ -48,23 +44,23 @@ def _source(path: str) -> Transcript:
 
 
 def _refuse(skipped: Skipped) -> None:
-    raise LabelError(f"{skipped.path}:{skipped.line}: {skipped.message}")
+    raise ReplayError(f"{skipped.path}:{skipped.line}: {skipped.message}")
 
 
 def _rows(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for row in _source(path).rows():
         where = f"{path}:{row.line}"
         if not isinstance(row.value, dict):
-            raise LabelError(f"{where}: a label is an object with path, id, loop and evident_at")
+            raise ReplayError(f"{where}: a label is an object with path, id, loop and evident_at")
         yield where, row.value
 
 
 def _label(row: dict[str, Any], where: str) -> Label:
     path, identity, loop, evident = (row.get(k) for k in ("path", "id", "loop", "evident_at"))
     if not (isinstance(path, str) and isinstance(identity, str) and isinstance(loop, bool)):
-        raise LabelError(f"{where}: a label needs path and id (text) and loop (true or false)")
+        raise ReplayError(f"{where}: a label needs path and id (text) and loop (true or false)")
     if evident is not None and (type(evident) is not int or evident < 0):
-        raise LabelError(f"{where}: evident_at is the index of a call, from 0, or null")
+        raise ReplayError(f"{where}: evident_at is the index of a call, from 0, or null")
     return Label(
         path=path,
         id=identity,
