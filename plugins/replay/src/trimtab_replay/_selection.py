@@ -229,9 +229,8 @@ def everything() -> Selection:
     twins = [entries for entries in by_name.values() if len(entries) > 1]
     alone = [entries[0] for entries in by_name.values() if len(entries) == 1]
     why = {entry: _unfit(entry) for entry in alone}
-    chosen = _selection(
-        ProviderChoice(entry.group, entry.name, True) for entry, reason in why.items() if not reason
-    )
+    fit = (entry for entry, reason in why.items() if not reason)
+    chosen = _selection(_config(entry, optional=True) for entry in fit)
     notes = [f"{entry.name} {reason}" for entry, reason in why.items() if reason]
     for entries in twins:
         names = quoted_list(entry.full_name for entry in entries)
@@ -242,7 +241,7 @@ def everything() -> Selection:
 def _unfit(entry: PluginInfo) -> str:
     """Return why a provider is not asked unless it is named; empty if it is asked."""
     try:
-        found = resolve(ProviderChoice(entry.group, entry.name).config, Configuration())
+        found = resolve(_config(entry), Configuration())
     except ProviderOptionsError:
         return "needs options, not asked unless a configuration gives them: --config FILE"
     except ProviderError:
@@ -292,23 +291,14 @@ def configured(path: str, prompt: str) -> Selection:
     )
 
 
-@attrs.frozen
-class ProviderChoice:
-    """An installed provider to be asked: the group's last part, its name, whether it may fail."""
-
-    kind: str
-    name: str
-    optional: bool = False
-
-    @property
-    def config(self) -> Any:
-        return _CONFIGS[self.kind](ProviderRef(self.name, optional=self.optional))
+def _config(entry: PluginInfo, *, optional: bool = False) -> Any:
+    return _CONFIGS[entry.group](ProviderRef(entry.name, optional=optional))
 
 
-def _selection(providers: Iterable[ProviderChoice]) -> Selection:
+def _selection(configs: Iterable[Any]) -> Selection:
     chosen: dict[str, list[Any]] = {kind: [] for kind in _CONFIGS}
-    for provider in providers:
-        chosen[provider.kind].append(provider.config)
+    for config in configs:
+        chosen[config.kind.value].append(config)
     return Selection(
         guidance=tuple(chosen[ProviderKind.GUIDANCE.value]),
         feedback=tuple(chosen[ProviderKind.FEEDBACK.value]),
@@ -321,7 +311,7 @@ def _providers() -> list[PluginInfo]:
     return [entry for kind in _CONFIGS for entry in registry.of(kind)]
 
 
-def _named(name: str) -> list[ProviderChoice]:
+def _named(name: str) -> list[Any]:
     entries = _providers()
     found = matching(name, entries)
     if not found:
@@ -330,7 +320,8 @@ def _named(name: str) -> list[ProviderChoice]:
             f"no provider {name!r} is installed.{did_you_mean(name, known)} "
             f"Installed: {quoted_list(known)}."
         )
-    return [ProviderChoice(kind, name) for kind in dict.fromkeys(entry.group for entry in found)]
+    kinds = dict.fromkeys(entry.group for entry in found)
+    return [_CONFIGS[kind](ProviderRef(name)) for kind in kinds]
 
 
 def _name(config: Config) -> str:
