@@ -170,8 +170,12 @@ def replay_file(found: Found, job: Job) -> Part:
     Raises:
         ProviderError: a provider can't be used.
     """
-    corpus, part = job.corpus(lambda _: None), ReadStats()
-    replayed = list(runs_of(corpus, found, job, part))
+    return _part(job.corpus(lambda _: None), found, job)
+
+
+def _part(corpus: Corpus, found: Found, job: Job, shared: Prompts | None = None) -> Part:
+    part = ReadStats()
+    replayed = list(runs_of(corpus, found, job, part, shared))
     return replayed, settled(corpus, part)
 
 
@@ -407,10 +411,8 @@ def _prepare(job: Job) -> None:
 
 
 def _in_process(found: Found) -> Part:
-    corpus, part = _process["corpus"], ReadStats()
     with others_to_stderr():
-        replayed = list(runs_of(corpus, found, _process["job"], part, _process["shared"]))
-    return replayed, settled(corpus, part)
+        return _part(_process["corpus"], found, _process["job"], _process["shared"])
 
 
 def collect_rarely() -> None:
