@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
 
 import attrs
 
@@ -12,11 +13,13 @@ from trimtab_planning._history import (
     ABANDONED,
     COMPLETED,
     CriterionResult,
+    E,
     PlanAuthored,
     PlanChange,
-    PlanRecord,
+    PlanHistory,
     PlanUpdated,
     ReflectionAdded,
+    Writable,
 )
 from trimtab_planning._plans import (
     MAX_TEXT,
@@ -32,7 +35,7 @@ from trimtab_planning._plans import (
 
 
 @attrs.frozen
-class PlanBook(PlanRecord):
+class PlanBook(PlanHistory):
     """Reads and changes the plans of one run; everything is kept in the session.
 
     Every change is an event, `PlanAuthored` or `PlanUpdated`, and a `Plan` record, which
@@ -45,6 +48,10 @@ class PlanBook(PlanRecord):
         agent_id: of that run.
         sink: takes the records of a change instead of the session.
     """
+
+    prompt_name: str = ""
+    agent_id: str | None = None
+    sink: Callable[[object], None] | None = attrs.field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, run: Run) -> PlanBook:
@@ -271,6 +278,24 @@ class PlanBook(PlanRecord):
             if known and not step_id and self.active is not None and not self.active.open_steps:
                 self.complete("the exit criteria are met")
         return event
+
+    def note(self, kind: type[E], **fields: Any) -> E:
+        """Record one event of the run."""
+        event = kind(
+            **fields, run_id=self.run_id, prompt_name=self.prompt_name, agent_id=self.agent_id
+        )
+        self._dispatch(event)
+        return event
+
+    def _dispatch(self, record: object) -> None:
+        if self.sink is not None:
+            self.sink(record)
+        else:
+            cast(Writable, self.session).dispatch(record)
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """Return the lock that keeps what is read and what is written together."""
+        return nullcontext() if self.sink is not None else cast(Writable, self.session).lock
 
     def _ended_with_its_steps(self, plan: Plan, origin: str) -> Plan:
         """Complete a plan of done steps only that has no exit criteria."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
@@ -369,41 +368,3 @@ class PlanHistory:
 
     def _own(self, kind: type[E]) -> tuple[E, ...]:
         return self.session[kind].where(lambda event: event.run_id == self.run_id)
-
-
-@attrs.frozen
-class PlanRecord(PlanHistory):
-    """Adds to what is recorded of the plans of one run.
-
-    Args:
-        session, run_id: as for `PlanHistory`; the session may be read-only if `sink` is given.
-        prompt_name, agent_id: of the run.
-        sink: takes the new records instead of the session.
-    """
-
-    prompt_name: str = ""
-    agent_id: str | None = None
-    sink: Callable[[object], None] | None = attrs.field(default=None, kw_only=True)
-
-    def note(self, kind: type[E], **fields: Any) -> E:
-        """Record one event of the run."""
-        event = kind(**fields, **self._stamp())
-        self._dispatch(event)
-        return event
-
-    def _dispatch(self, record: object) -> None:
-        if self.sink is not None:
-            self.sink(record)
-        else:
-            cast("Writable", self.session).dispatch(record)
-
-    def _locked(self) -> AbstractContextManager[None]:
-        """Return the lock that keeps what is read and what is written together."""
-        return nullcontext() if self.sink is not None else cast("Writable", self.session).lock
-
-    def _stamp(self) -> dict[str, Any]:
-        return {
-            "run_id": self.run_id,
-            "prompt_name": self.prompt_name,
-            "agent_id": self.agent_id,
-        }
