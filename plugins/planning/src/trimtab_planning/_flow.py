@@ -27,13 +27,11 @@ from trimtab_planning._stage_plan import (
     as_text,
     error_words,
     evaluation_failure,
-    fitting_input,
     output_of,
-    typed_output,
+    typed,
 )
 from trimtab_planning._stages import (
     INPUT,
-    REASONS,
     Failure,
     FailureKind,
     Move,
@@ -131,7 +129,7 @@ class StageFlow:
             if event.stage not in self._stages:
                 raise ValueError(f"the run has a stage {event.stage!r} that is not declared")
             self._given(self._stages[event.stage])
-            self._follow(event, typed_output(self._stages[event.stage], event.output))
+            self._follow(event, typed(self._stages[event.stage].output, event.output, "output"))
         for end in session[StagesTerminated].where(lambda item: item.stage_run == run_id):
             self.ended, self.detail = end.reason, end.detail
 
@@ -192,7 +190,7 @@ class StageFlow:
             return None
         try:
             given = self.outputs[self._from] if stage.feed is None else stage.feed(self.outputs)
-            self._inputs[stage.name] = fitting_input(stage.input_type, given)
+            self._inputs[stage.name] = typed(stage.input_type, given, "input")
         except Exception as error:  # noqa: BLE001 - `feed` is the client's
             return f"the input of stage {stage.name!r} can't be made: {error_words(error)}"
         return None
@@ -305,7 +303,7 @@ class StageFlow:
             return
         self._enter(event)
         self._stage = event.next_stage
-        self._reason = REASONS[event.decision]
+        self._reason = StageReason(event.decision.value)
 
     def _enter(self, event: StageCompleted) -> None:
         """Say where the input of the stage that follows comes from."""

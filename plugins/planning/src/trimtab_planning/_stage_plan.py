@@ -46,24 +46,18 @@ def output_of(stage: StageDefinition, response: PromptResponse[Any]) -> Any:
             raise ValueError(f"the output is no {kind.__name__}: no JSON, {error}") from None
     if value is None:
         raise ValueError(f"there is no output; a {kind.__name__} is needed")
-    return from_json(kind, to_json(value), name="output")
+    return typed(kind, value, "output")
 
 
-def typed_output(stage: StageDefinition, value: Any) -> Any:
-    """Return the output that an event holds as JSON, as its type."""
-    kind = stage.output
-    return value if kind is None or value is None else from_json(kind, value, name="output")
-
-
-def fitting_input(kind: type[Any] | None, value: Any) -> Any:
-    """Return an input as its type.
+def typed(kind: type[Any] | None, value: Any, name: str) -> Any:
+    """Return an input or output as its type, also one that an event holds as JSON.
 
     Raises:
         ValueError: it does not fit.
     """
-    if kind is None or isinstance(value, kind):
+    if kind is None or value is None or isinstance(value, kind):
         return value
-    return from_json(kind, to_json(value), name="input")
+    return from_json(kind, to_json(value), name=name)
 
 
 def evaluation_failure(stage: StageDefinition, error: TrimtabError) -> Failure:

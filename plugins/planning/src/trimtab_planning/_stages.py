@@ -11,7 +11,7 @@ import attrs
 from trimtab import Adapter, PlannedTool, PlanStep, PromptTemplate, Tool
 from trimtab.text import describe_error
 from trimtab_planning._criteria import Guardrails, as_guardrails
-from trimtab_planning._history import StageCompleted, StageDecision, StageReason, Termination
+from trimtab_planning._history import StageCompleted, StageDecision, Termination
 from trimtab_planning._strategies import Strategy
 
 Check: TypeAlias = Callable[[Any], str | None]
@@ -213,13 +213,6 @@ def multi_stage(
 
 Stages = Mapping[str, StageDefinition]
 Trail = Sequence[StageCompleted]
-
-REASONS = {
-    StageDecision.NEXT: StageReason.NEXT,
-    StageDecision.RETRY: StageReason.RETRY,
-    StageDecision.FALLBACK: StageReason.FALLBACK,
-    StageDecision.REWIND: StageReason.REWIND,
-}
 
 
 class FailureKind(StrEnum):
