@@ -47,7 +47,7 @@ def is_plan_tool(tool: str) -> bool:
     Args:
         tool: its name; the prefix of a server, as in ``mcp__x__TodoWrite``, makes no difference.
     """
-    name = _bare_name(tool)
+    name = bare_name(tool)
     return name in PLAN_TOOLS or name == _UPDATE
 
 
@@ -72,7 +72,7 @@ def plan_after(
     Returns:
         At most 500 steps, with ids; None if the call does not change a plan.
     """
-    name, arguments, steps = _bare_name(tool), _mapping(params), tuple(known)
+    name, arguments, steps = bare_name(tool), _mapping(params), tuple(known)
     if name in _WHOLE_PLANS:
         return _replaced(steps, arguments.get(_WHOLE_PLANS[name]), unknown)
     if name == _CREATE:
@@ -80,10 +80,6 @@ def plan_after(
     if name == _UPDATE:
         return _updated(steps, arguments)
     return None
-
-
-def _bare_name(tool: str) -> str:
-    return tool.rpartition("__")[2].lower()
 
 
 def _replaced(known: Steps, items: Any, unknown: str) -> Steps | None:
