@@ -14,17 +14,22 @@ from trimtab import (
     Budget,
     Deadline,
     Heartbeat,
+    MarkdownSection,
     Prompt,
+    PromptTemplate,
     Session,
     Tool,
     TrimtabError,
 )
+from trimtab.text import shorten
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import Guardrails, as_guardrails
 from trimtab_planning._flow import Attempt, StageFlow
 from trimtab_planning._history import StageCompleted, Termination
-from trimtab_planning._stage_plan import StagePlan, stage_prompt
+from trimtab_planning._stage_plan import StagePlan, as_text
 from trimtab_planning._stages import StageDefinition, check_stages
+
+LONGEST_ERROR = 2_000
 
 
 @attrs.frozen
@@ -214,19 +219,48 @@ class StageRunner:
             yield attempt, self._prompt(attempt)
 
     def _prompt(self, attempt: Attempt) -> Prompt[Any]:
-        return stage_prompt(
-            attempt.stage,
-            [name for name, stage in self.stages.items() if not stage.spare],
-            ns=self.ns,
-            key=self.key,
-            given=attempt.given,
-            error=attempt.error,
-            tools=self.tools,
-            guardrails=self.guardrails,
-            report=attempt.report,
-            recorders=self.recorders,
-            config=self.config,
+        """Return the prompt of one attempt."""
+        stage, template = attempt.stage, attempt.stage.instructions
+        tools = [*stage.guardrails.allowed(self.guardrails.allowed((*self.tools, *stage.tools)))]
+        tools += [attempt.report.tool()] if stage.reports else []
+        sections = list(self._sections(attempt))
+        if not isinstance(template, PromptTemplate):
+            sections.insert(0, _static("instructions", stage.name, template or stage.name))
+            key = f"{self.key}/{stage.name}"
+            return Prompt(
+                PromptTemplate(
+                    self.ns,
+                    key,
+                    sections,
+                    tools=tools,
+                    recorders=self.recorders,
+                    output_type=stage.output,
+                ),
+                config=self.config,
+            )
+        own = stage.guardrails.allowed(self.guardrails.allowed(template.tools))
+        made = attrs.evolve(
+            template,
+            sections=(*template.sections, *sections),
+            tools=(*own, *tools),
+            recorders=(*template.recorders, *self.recorders),
+            output_type=stage.output,
         )
+        takes = any(section.params_type is type(attempt.given) for section in template.sections)
+        return Prompt(made, config=self.config).bind(*([attempt.given] if takes else []))
+
+    def _sections(self, attempt: Attempt) -> Iterator[MarkdownSection[Any]]:
+        stage = attempt.stage
+        order = (name for name, known in self.stages.items() if not known.spare)
+        lines = [f"Stage {stage.name!r} of: {' -> '.join(order)}"]
+        lines += [f"- {line}" for line in (*self.guardrails.lines(), *stage.guardrails.lines())]
+        lines += [f"Hand over: {stage.handoff}"] if stage.handoff else []
+        yield _static("stage", "Stage", "\n".join(lines))
+        if attempt.given is not None:
+            yield _static("stage-input", "Input", as_text(attempt.given))
+        if attempt.error:
+            text = f"Do it differently. What went wrong: {shorten(attempt.error, LONGEST_ERROR)}"
+            yield _static("stage-error", "Previous attempt", text)
 
     def _prompt_name(self, stage: StageDefinition) -> str:
         if isinstance(stage.instructions, str):
@@ -252,3 +286,7 @@ class StageRunner:
             flow.trail,
             flow.run_id,
         )
+
+
+def _static(key: str, title: str, text: str) -> MarkdownSection[Any]:
+    return MarkdownSection(key=key, title=title, template=text.replace("$", "$$"))

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import attrs
 
 from trimtab import (
-    MarkdownSection,
     PlanStep,
-    Prompt,
     PromptResponse,
-    PromptTemplate,
     Tool,
     ToolContext,
     ToolResult,
     TrimtabError,
 )
 from trimtab.hosting import from_json, to_json
-from trimtab.text import shorten
 from trimtab_planning._book import PlanBook
-from trimtab_planning._criteria import Guardrails
 from trimtab_planning._history import StageCompleted, StageDecision, StageReason, Termination
 from trimtab_planning._stages import Failure, FailureKind, StageDefinition, Stages
 
@@ -71,7 +65,6 @@ def error_words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-LONGEST_ERROR = 2_000
 REPORT = "stage_report"
 
 
@@ -103,83 +96,6 @@ class Report:
         del context
         self.params = params
         return ToolResult.ok(message="Recorded. End this stage now with a short answer.")
-
-
-def stage_prompt(
-    stage: StageDefinition,
-    order: Sequence[str],
-    *,
-    ns: str,
-    key: str,
-    given: Any,
-    error: str,
-    tools: Iterable[Tool[Any, Any]],
-    guardrails: Guardrails,
-    report: Report,
-    recorders: Iterable[Any],
-    config: Any,
-) -> Prompt[Any]:
-    """Return the prompt of one attempt.
-
-    Args:
-        stage: what is to be done.
-        order: names of all stages.
-        ns, key: of the runner.
-        given: the input.
-        error: why the attempt before failed, or the stage that led back here.
-        tools: the runner's tools.
-        guardrails: the runner's.
-        report: where the agent reports.
-        recorders: the runner's.
-        config: as for `Prompt`.
-    """
-    allowed = [*stage.guardrails.allowed(guardrails.allowed((*tools, *stage.tools)))]
-    allowed += [report.tool()] if stage.reports else []
-    sections = list(_sections(stage, order, given, error, guardrails))
-    if not isinstance(stage.instructions, PromptTemplate):
-        return Prompt(
-            PromptTemplate(
-                ns,
-                f"{key}/{stage.name}",
-                [_static("instructions", stage.name, stage.instructions or stage.name), *sections],
-                tools=allowed,
-                recorders=tuple(recorders),
-                output_type=stage.output,
-            ),
-            config=config,
-        )
-    template = stage.instructions
-    made = attrs.evolve(
-        template,
-        sections=(*template.sections, *sections),
-        tools=(*stage.guardrails.allowed(guardrails.allowed(template.tools)), *allowed),
-        recorders=(*template.recorders, *recorders),
-        output_type=stage.output,
-    )
-    takes = any(section.params_type is type(given) for section in template.sections)
-    return Prompt(made, config=config).bind(*([given] if takes else []))
-
-
-def _sections(
-    stage: StageDefinition,
-    order: Sequence[str],
-    given: Any,
-    error: str,
-    guardrails: Guardrails,
-) -> Iterable[MarkdownSection[Any]]:
-    lines = [f"Stage {stage.name!r} of: {' -> '.join(order)}"]
-    lines += [f"- {line}" for line in (*guardrails.lines(), *stage.guardrails.lines())]
-    lines += [f"Hand over: {stage.handoff}"] if stage.handoff else []
-    yield _static("stage", "Stage", "\n".join(lines))
-    if given is not None:
-        yield _static("stage-input", "Input", as_text(given))
-    if error:
-        text = f"Do it differently. What went wrong: {shorten(error, LONGEST_ERROR)}"
-        yield _static("stage-error", "Previous attempt", text)
-
-
-def _static(key: str, title: str, text: str) -> MarkdownSection[Any]:
-    return MarkdownSection(key=key, title=title, template=text.replace("$", "$$"))
 
 
 def as_text(value: Any) -> str:
