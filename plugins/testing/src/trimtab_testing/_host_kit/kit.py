@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import iscoroutinefunction
 from typing import Any, ClassVar, TypeVar, get_type_hints
@@ -12,7 +11,7 @@ import attrs
 import pytest
 
 from trimtab import Deadline, Host, Prompt, Session, Tool, ToolInvoked, ToolResult
-from trimtab_testing._host_kit.service import Json, Script, Service, messages_of, texts_in
+from trimtab_testing._host_kit.service import Script, Service, messages_of, texts_in
 
 T = TypeVar("T")
 
@@ -289,8 +288,7 @@ class Stage:
     providers: dict[str, Any] = attrs.field(factory=dict)
     task: dict[str, Any] = attrs.field(factory=dict)
     session: Session = attrs.field(factory=Session)
-    bodies: list[bytes] = attrs.field(factory=list)
-    refused: list[str] = attrs.field(factory=list)
+    service: Service = attrs.field(init=False)
     played: Played = attrs.field(factory=Played)
 
     async def run(self) -> Stage:
@@ -302,7 +300,7 @@ class Stage:
         prompt = Prompt("kit", "main", config=None, **self.providers)
         made: dict[str, Any] = {}
         with Service(self.script, self.kit.answers_by) as service:
-            self.bodies, self.refused = service.bodies, service.refused
+            self.service = service
             given = {"tools": [look], "made": made, **self.task}
             every = [Task(prompt, self.session, service.url, **given, **one) for one in tasks]
             try:
@@ -310,15 +308,11 @@ class Stage:
             finally:
                 self.session = every[0].session
 
-    @property
-    def requests(self) -> list[Json]:
-        return [json.loads(body) for body in self.bodies]
-
     def hits(self, mark: str) -> list[int]:
-        return [texts_in(messages_of(body)).count(mark) for body in self.requests]
+        return [texts_in(messages_of(body)).count(mark) for body in self.service.requests()]
 
     def last_text(self, request: int) -> str:
-        return texts_in(messages_of(self.requests[request])[-1])
+        return texts_in(messages_of(self.service.requests()[request])[-1])
 
     def outcomes(self) -> list[tuple[str, str]]:
         called = self.session[ToolInvoked].all()

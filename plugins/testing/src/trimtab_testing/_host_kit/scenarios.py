@@ -100,7 +100,7 @@ def stands(stage: Stage, at: int, way: Delivery, mark: str = MARK) -> None:
 
 
 def ended(stage: Stage, text: str = "End.") -> None:
-    assert not stage.refused, f"the service refused a request: {stage.refused}"
+    assert not stage.service.refused, f"the service refused a request: {stage.service.refused}"
     assert stage.played.text.strip().endswith(text), f"it ended with {stage.played.text!r}"
     reasons = [closed.reason for closed in stage.session[RunClosed].all()]
     assert reasons, "its run was not closed"
@@ -119,7 +119,7 @@ async def silence_is_equal(kit: HostKit) -> None:
     for guided in (False, True):
         script = [calls("look", "a", "b"), calls("look", "c"), Says("End.")]
         stage = await Stage(kit, script, task={"guided": guided, "tools": [look]}).run()
-        bodies.append(stage.bodies)
+        bodies.append(stage.service.bodies)
     assert bodies[0] == bodies[1], "requests differ with trimtab"
 
 
@@ -214,7 +214,7 @@ async def gate(kit: HostKit, **task: Any) -> None:
     got = stage.hits("Look at b too.")
     assert len(got) == 4, f"{len(got)} requests, expected 4: it was not sent back, or too often"
     assert got[:3] == [0, 0, 1], f"the checker's feedback stands in {got}"
-    last = texts_in(messages_of(stage.requests[2]))
+    last = texts_in(messages_of(stage.service.requests()[2]))
     assert "Too early." in last, "the model does not see its own answer"
 
 
@@ -238,7 +238,7 @@ async def gate_with_structured_output(kit: HostKit) -> None:
 
     providers = {"completion_checkers": [Checker(answer=_after_b)]}
     stage = await Stage(kit, answer, providers, {"mode": "structured"}).run()
-    assert not stage.refused, stage.refused
+    assert not stage.service.refused, stage.service.refused
     assert stage.played.structured == 42, f"it ended with {stage.played.structured!r}"
     looked = [tool for tool, _ in stage.outcomes() if tool == "look"]
     assert looked == ["look", "look"], f"on record: {stage.outcomes()}"
@@ -362,7 +362,7 @@ async def shared_agent(kit: HostKit) -> None:
     assert len(stage.outcomes()) == 16, f"{len(stage.outcomes())} of 16 calls are on record"
     runs = Counter(call.run_id for call in stage.session[ToolInvoked].all())
     assert sorted(runs.values()) == [4] * 4, f"calls of each run: {sorted(runs.values())}"
-    spoken = [body for body in stage.bodies if MARK.encode() in body]
+    spoken = [body for body in stage.service.bodies if MARK.encode() in body]
     assert spoken, "nobody was told"
     assert all(b"user 0" in body for body in spoken), "another conversation was told"
 
@@ -396,7 +396,7 @@ async def rich_results(kit: HostKit) -> None:
         script = [calls("table", "a"), Says("End.")]
         task = {"tools": [table], "guided": guided}
         stage = await Stage(kit, script, {"feedback_providers": [every]}, task).run()
-        bodies.append(stage.bodies)
+        bodies.append(stage.service.bodies)
         outcomes.append(stage.outcomes())
     assert bodies[0] == bodies[1], "the result was changed"
     assert outcomes[1] == [("table", "ok")], f"on record: {outcomes[1]}"
@@ -472,7 +472,9 @@ async def ended_without_effect(kit: HostKit) -> None:
         shown = stage.played.text
     except AgentStopped as stopped:
         shown = str(stopped)
-    assert len(stage.bodies) < 6, f"{len(stage.bodies)} requests, the model was asked on"
+    assert len(stage.service.bodies) < 6, (
+        f"{len(stage.service.bodies)} requests, the model was asked on"
+    )
     assert shown.startswith("Stopped: 2 nudges of speaker"), f"it ended with {shown!r}"
     assert "look" in shown, "the summary does not say what was tried"
     [asked] = stage.session[StopRequested].all()
