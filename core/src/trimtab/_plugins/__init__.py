@@ -169,13 +169,13 @@ def pip_install(*packages: str, how: Literal["", "upgrade", "reinstall"] = "") -
     from importlib.util import find_spec
 
     if find_spec("pip") is not None:
-        flags = {"": (), "upgrade": ("--upgrade",), "reinstall": ("--force-reinstall",)}[how]
-        return shlex.join([sys.executable, "-m", "pip", "install", *flags, *packages])
-    if shutil.which("uv"):
-        flags = {"": (), "upgrade": ("--upgrade",), "reinstall": ("--reinstall",)}[how]
-        command = ["uv", "pip", "install", "--python", sys.executable, *flags, *packages]
-        return shlex.join(command)
-    return f"{how or 'install'} {' and '.join(packages)} for {sys.executable}"
+        command, again = [sys.executable, "-m", "pip", "install"], "--force-reinstall"
+    elif shutil.which("uv"):
+        command, again = ["uv", "pip", "install", "--python", sys.executable], "--reinstall"
+    else:
+        return f"{how or 'install'} {' and '.join(packages)} for {sys.executable}"
+    flags = {"": [], "upgrade": ["--upgrade"], "reinstall": [again]}[how]
+    return shlex.join([*command, *flags, *packages])
 
 
 WORDS = {

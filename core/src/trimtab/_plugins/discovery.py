@@ -117,7 +117,10 @@ def _on_path(path: Iterable[str]) -> Iterator[MetadataFolder]:
         try:
             children = os.listdir(entry or os.curdir)  # noqa: PTH208
         except NotADirectoryError:
-            yield from map(ForeignMetadata, _in_archive(entry))
+            from importlib_metadata import MetadataPathFinder
+
+            archived = MetadataPathFinder.find_distributions(_context([entry]))
+            yield from map(ForeignMetadata, archived)
         except (OSError, ValueError):
             continue
         else:
@@ -138,12 +141,6 @@ def _name_in(above: str, folder: str) -> str:
     if folder.lower() == _INSIDE_EGG:
         folder = os.path.basename(above)  # noqa: PTH119
     return normalise_name(folder.rpartition(".")[0].partition("-")[0])
-
-
-def _in_archive(path: str) -> Iterable[Any]:
-    from importlib_metadata import MetadataPathFinder
-
-    return MetadataPathFinder.find_distributions(_context([path]))
 
 
 def _context(path: Sequence[str] | None) -> Any:

@@ -300,9 +300,11 @@ class Feeds:
         self._began, self.is_shared = True, False
         if event.caller is HARNESS:
             return
-        open_calls = self._open
-        if open_calls and _begins_turn(event.turn, open_calls[0].turn):
-            self.close_turn()
+        open_calls, turn = self._open, event.turn
+        if open_calls:
+            began = open_calls[0].turn  # a late answer of an earlier turn does not end it
+            if turn is None or began is None or turn > began:
+                self.close_turn()
         self.calls += 1
         if len(open_calls) < MOST_CALLS:
             open_calls.append(event)
@@ -381,8 +383,3 @@ _TAKES: dict[type[Event], Callable[[Feeds, Any], None]] = {
     UserMessage: Feeds.user_spoke,
     CompactionHappened: Feeds.compacted,
 }
-
-
-def _begins_turn(turn: int | None, open_turn: int | None) -> bool:
-    """Tell whether a call of `turn` ends the open turn; a late answer of an earlier one doesn't."""
-    return turn is None or open_turn is None or turn > open_turn

@@ -196,7 +196,8 @@ class Record:
             self._observer_failed(callback, error, event)
 
     def _observer_failed(self, callback: object, error: str, event: object) -> None:
-        name = call(_name_of, callback).value or class_name(callback)
+        named = call(lambda it: as_text(getattr(it, "__qualname__", None) or repr(it)), callback)
+        name = named.value or class_name(callback)
         if name not in self._warned:
             self._warned.add(name)
             from logging import getLogger
@@ -299,10 +300,6 @@ def in_order(session: Record, run_id: str, kinds: Iterable[type[Event]]) -> list
 def new_id() -> str:
     """Return a fresh identifier."""
     return os.urandom(8).hex()
-
-
-def _name_of(callback: object) -> str:
-    return as_text(getattr(callback, "__qualname__", None) or repr(callback))
 
 
 def _check_type(kind: object) -> None:
