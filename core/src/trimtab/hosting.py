@@ -10,7 +10,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.calls": "RunningCall",
         "_hosting.chat": "Answer Chat Driver DriverOptions Drivers",
         "_hosting.executor": ("call_in_parallel call_within format_error RAISED ToolAnswer"),
-        "_hosting.supervision": "Call CallBoard last_call SetAside",
         "_run.completion": "AgentStopped",
         "_run.guidance": "GuidanceBatch",
         "_types.errors": "is_cancelled watch_calls",

@@ -23,12 +23,6 @@ from trimtab._hosting.executor import (
     call_within as call_within,
     format_error as format_error,
 )
-from trimtab._hosting.supervision import (
-    Call as Call,
-    CallBoard as CallBoard,
-    SetAside as SetAside,
-    last_call as last_call,
-)
 from trimtab._run.completion import (
     AgentStopped as AgentStopped,
 )

@@ -8,12 +8,12 @@ import time
 import httpx
 import pytest
 
-from trimtab.hosting import SetAside
 from trimtab.inspection import refresh
 from trimtab_proxy._guidance import DECISION_SECONDS
 from trimtab_proxy._guide_link import GuideLink
 from trimtab_proxy._server import ProxyServer
 from trimtab_proxy._upstreams import Upstream as Service
+from trimtab_trace import SetAside
 
 from . import upstream as fake
 

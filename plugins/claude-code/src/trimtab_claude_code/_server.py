@@ -21,18 +21,21 @@ from time import monotonic  # noqa: TID251  # loaded before trimtab
 from typing import TYPE_CHECKING
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
-from trimtab.hosting import Call, CallBoard, SetAside, last_call
 from trimtab_claude_code._breaker import Breaker
 from trimtab_claude_code._client import MAX_BYTES, NAMES
 from trimtab_claude_code._files import Problems
 from trimtab_claude_code._host_config import HOST
 from trimtab_claude_code._transport import CALLS, Listener, ended_at, is_alive
 from trimtab_trace import (
+    Call,
+    CallBoard,
     GuidanceStopped,
     JournalOpened,
     JournalSettings,
     SessionJournal,
+    SetAside,
     journal_folder,
+    last_call,
 )
 
 if TYPE_CHECKING:

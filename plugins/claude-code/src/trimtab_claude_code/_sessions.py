@@ -14,14 +14,19 @@ from typing import Any
 import attrs
 
 from trimtab import SYSTEM_CLOCK, TrimtabError, find_configuration, load_configuration
-from trimtab.hosting import SetAside
 from trimtab_claude_code._breaker import Breaker, Cost
 from trimtab_claude_code._files import Problems, make_private
 from trimtab_claude_code._guided_session import GuidedSession, SessionTime
 from trimtab_claude_code._host_config import HOST, HostConfig, Prompts, payload_of, read_host_config
 from trimtab_claude_code._journal import SUFFIXES, Journal, session_file
 from trimtab_claude_code.hooks import HookOutput
-from trimtab_trace import JournalOpened, SessionJournal, journal_folder, remove_old_journals
+from trimtab_trace import (
+    JournalOpened,
+    SessionJournal,
+    SetAside,
+    journal_folder,
+    remove_old_journals,
+)
 
 Variables = Mapping[str, str]
 

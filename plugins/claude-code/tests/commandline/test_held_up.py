@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from trimtab.hosting import SetAside
 from trimtab_claude_code import _client
 from trimtab_claude_code._breaker import EVENT_SECONDS
 from trimtab_claude_code._guided_session import LOAD_SECONDS
+from trimtab_trace import SetAside
 
 from .conftest import alive, guidance, payload, server_pid, wait_for_server
 

@@ -21,7 +21,6 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
-from trimtab.hosting import SetAside, last_call
 from trimtab.inspection import state_home
 from trimtab_proxy._frames import Ready, Reply, Request, Setup, interrupts, read_frame, write_frame
 from trimtab_proxy._gate import Verdict
@@ -31,6 +30,7 @@ from trimtab_proxy._identity import PROXY
 from trimtab_proxy._items import Answer
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._service import Decided
+from trimtab_trace import SetAside, last_call
 
 START_SECONDS = 30.0
 HELD_SECONDS = 2.0

@@ -19,7 +19,6 @@ from typing import IO, Any
 import attrs
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
-from trimtab.hosting import CallBoard
 from trimtab_proxy._frames import (
     Ready,
     Reply,
@@ -33,6 +32,7 @@ from trimtab_proxy._guide import Counts
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._service import GuideService
 from trimtab_proxy._settings import read_guide
+from trimtab_trace import CallBoard
 
 _WORKERS = 16
 _TRIES = 5

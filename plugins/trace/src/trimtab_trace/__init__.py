@@ -28,6 +28,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_settings": "RunConfigured",
         "_sqlite": "SqliteStore traces_in",
         "_store": "JsonlStore open_trace Trace TraceStore",
+        "_supervision": "Call CallBoard last_call SetAside",
         "_types": "EVENT_TYPES EventType EventTypes",
         "_writer": "InProcessEventBus Report TraceWriter verify",
     },

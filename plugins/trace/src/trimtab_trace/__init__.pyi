@@ -72,6 +72,12 @@ from trimtab_trace._store import (
     TraceStore as TraceStore,
     open_trace as open_trace,
 )
+from trimtab_trace._supervision import (
+    Call as Call,
+    CallBoard as CallBoard,
+    SetAside as SetAside,
+    last_call as last_call,
+)
 from trimtab_trace._types import (
     EVENT_TYPES as EVENT_TYPES,
     EventType as EventType,

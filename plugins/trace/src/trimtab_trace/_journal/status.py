@@ -12,11 +12,11 @@ from datetime import datetime
 from time import sleep  # a pause, not a time that is told
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
-from trimtab.hosting import SetAside
 from trimtab.inspection import say, say_json, state_home
 from trimtab.text import plural, sanitize
 from trimtab_trace._journal import SUFFIX, file_stem, journal_folder
 from trimtab_trace._journal.sessions import JournalSession, Nudge, Tail, sessions_in
+from trimtab_trace._supervision import SetAside
 
 _PAUSE = 0.3
 _LONGEST_INPUT = 1_000_000

@@ -20,7 +20,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._types.errors import watch_calls
+from trimtab.hosting import watch_calls
 
 _SLOTS = 64
 """Threads that can be told apart at once; further ones share a slot."""

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from trimtab import DecisionPoint, Prompt, Session
-from trimtab.hosting import CallBoard, SetAside, last_call, watch_calls
+from trimtab.hosting import watch_calls
+from trimtab_trace import CallBoard, SetAside, last_call
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ DYING = """
 import os, sys, time
 from pathlib import Path
 from trimtab import ClassificationResult, DecisionPoint, Prompt, Session
-from trimtab.hosting import CallBoard
+from trimtab_trace import CallBoard
 
 class Deadly:
     name, category = "deadly", "test"
