@@ -120,9 +120,7 @@ class TaskLease:
         broker: where it is kept.
     """
 
-    facts: ClassVar[MailboxFacts] = MailboxFacts(
-        engine="Celery", fenced=True, reports_loss=True, sets_seconds=False
-    )
+    facts: ClassVar[MailboxFacts] = MailboxFacts(engine="Celery", fenced=True, reports_loss=True)
 
     id: str
     deliveries: int

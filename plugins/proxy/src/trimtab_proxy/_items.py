@@ -74,17 +74,12 @@ class Result:
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What the model answered.
-
-    Args:
-        stored_as: the id by which the service keeps the answer.
-    """
+    """What the model answered."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     stop_reason: str | None = None
-    stored_as: str | None = None
 
 
 class Events(Protocol):

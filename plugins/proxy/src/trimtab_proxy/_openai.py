@@ -277,7 +277,6 @@ class Responses(Wire):
             calls=tuple(_responses_call(entry) for entry in entries if _is_call(entry)),
             usage=usage_of(body.get("usage"), ("input_tokens",), ("output_tokens",)),
             stop_reason=reason or body.get("status"),
-            stored_as=string(body.get("id")) or None,
         )
 
     def events(self) -> ResponsesEvents:

@@ -137,7 +137,6 @@ class SqsMailbox(Mailbox[Body]):
         reports_loss=False,
         max_total=LONGEST_LEASE,
         max_grant=LONGEST_LEASE,
-        whole_seconds=True,
         batch=BATCH,
         call_timeout=CONNECT + READ,
         max_bytes=1_048_576,

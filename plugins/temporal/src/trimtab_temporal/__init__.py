@@ -60,7 +60,6 @@ class ActivityLease:
         fenced=True,
         # It answers no heartbeat: a lease that ended stays lost.
         reports_loss=False,
-        sets_seconds=False,
     )
 
     def __init__(self) -> None:

@@ -76,11 +76,9 @@ class MailboxFacts:
         fenced: the engine itself refuses a worker that lost its lease, whatever it asks. Without
             that, `Mailbox` refuses by the worker's clock.
         reports_loss: an extension by a worker that lost its lease is refused visibly.
-        sets_seconds: an extension can ask for a number of seconds.
         extendable: leases can be extended at all.
         max_total: seconds after receipt that no extension can pass, None without limit.
         max_grant: seconds that one grant may last, None without limit.
-        whole_seconds: the engine counts in whole seconds.
         batch: how many leases one call can extend.
         call_timeout: seconds after which a call to the engine is given up.
         max_bytes: longest message as sent, None without limit.
@@ -91,11 +89,9 @@ class MailboxFacts:
     engine: str
     fenced: bool
     reports_loss: bool
-    sets_seconds: bool = True
     extendable: bool = True
     max_total: float | None = None
     max_grant: float | None = None
-    whole_seconds: bool = False
     batch: int = 1
     call_timeout: float = 5.0
     max_bytes: int | None = None
