@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from trimtab.inspection import say, say_json
 from trimtab.text import plural, sanitize
 from trimtab_worker import DeadLetter, MailboxError, StoredMessage, open_mailbox
@@ -129,20 +131,15 @@ def run_stats(options: argparse.Namespace) -> int:
     """Print the counts."""
     with _existing(options.url) as mailbox:
         stats = mailbox.stats()
-    counts = {
-        "waiting": stats.waiting,
-        "in_flight": stats.in_flight,
-        "delayed": stats.delayed,
-        "dead": stats.dead,
-        "acked": stats.acked,
-    }
+    counts = attrs.asdict(stats)
+    oldest = counts.pop("oldest")
     if options.json:
-        say_json({**counts, "oldest_seconds": stats.oldest})
+        say_json({**counts, "oldest_seconds": oldest})
         return 0
     for name, count in counts.items():
         say(f"{name.replace('_', ' '):10}{'unknown' if count is None else count}")
-    if stats.oldest is not None:
-        say(f"{'oldest':10}waits for {stats.oldest:.0f} s")
+    if oldest is not None:
+        say(f"{'oldest':10}waits for {oldest:.0f} s")
     return 0
 
 
@@ -151,7 +148,8 @@ def run_peek(options: argparse.Namespace) -> int:
     with _existing(options.url) as mailbox:
         found: list[StoredMessage] = list(mailbox.peek(options.limit))
     if options.json:
-        say_json({"messages": [_stored_as_json(one) for one in found]})
+        messages = [{**_as_json(one), "until_seconds": one.until} for one in found]
+        say_json({"messages": messages})
         return 0
     for one in found:
         until = f" for {one.until:.0f} s" if one.until else ""
@@ -203,22 +201,6 @@ def _shown(body: bytes) -> str:
     return sanitize(body.decode(errors="replace"), 200)
 
 
-def _stored_as_json(message: StoredMessage) -> dict[str, Any]:
-    return {
-        "id": message.id,
-        "state": message.state,
-        "until_seconds": message.until,
-        "deliveries": message.deliveries,
-        "sent_at": message.sent_at,
-        "body": message.body.decode(errors="replace"),
-    }
-
-
-def _as_json(letter: DeadLetter) -> dict[str, Any]:
-    return {
-        "id": letter.id,
-        "reason": letter.reason,
-        "deliveries": letter.deliveries,
-        "died_at": letter.died_at,
-        "body": letter.body.decode(errors="replace"),
-    }
+def _as_json(found: DeadLetter | StoredMessage) -> dict[str, Any]:
+    facts = attrs.asdict(found, filter=lambda field, _: field.name != "until")
+    return {**facts, "body": found.body.decode(errors="replace")}
