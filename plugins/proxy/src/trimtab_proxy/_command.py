@@ -130,11 +130,11 @@ def _server(options: argparse.Namespace, program: str = "") -> Any:
     else:
         upstreams = read_upstreams(named, upstream_variables(program, os.environ))
     link = GuideLink(
-        options.config,
-        options.guidance,
+        told=_tell,
+        config=options.config,
+        guidance=options.guidance,
         program=program,
         journal=not options.no_journal,
-        told=_tell,
     )
     server = ProxyServer(link, upstreams, port=options.port, token=options.token)
     try:

@@ -23,22 +23,6 @@ from trimtab_proxy._guide import Counts
 
 
 @attrs.frozen
-class Setup:
-    """What the process is started with.
-
-    Args:
-        board: the file that says which provider is being called.
-        program: name of the program that is run; empty if none is.
-    """
-
-    config: str | None = None
-    guidance: tuple[str, ...] = ()
-    board: str = ""
-    program: str = ""
-    journal: bool = True
-
-
-@attrs.frozen
 class Ready:
     """The first frame that comes back.
 

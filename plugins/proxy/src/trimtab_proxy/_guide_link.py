@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.inspection import state_home
-from trimtab_proxy._frames import Ready, Reply, Request, Setup, interrupts, read_frame, write_frame
+from trimtab_proxy._frames import Ready, Reply, Request, interrupts, read_frame, write_frame
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._guidance import DECISION_SECONDS, JUDGE_SECONDS, LocalGuidance, RawHeaders
 from trimtab_proxy._guide import Counts, Spoken
@@ -54,7 +54,7 @@ class _Child:
 
     def __init__(
         self,
-        setup: Setup,
+        setup: dict[str, Any],
         environment: dict[str, str],
         told: Callable[[Spoken], None] | None = None,
     ) -> None:
@@ -168,6 +168,7 @@ class GuideLink:
 
     Args:
         told: called with what is said, where the configuration has `notify`.
+        how: as for `read_guide`.
 
     Attributes:
         notes: what the user should know.
@@ -175,23 +176,13 @@ class GuideLink:
 
     def __init__(
         self,
-        config: Path | None = None,
-        guidance: Sequence[str] = (),
-        *,
-        program: str = "",
-        journal: bool = True,
         told: Callable[[Spoken], None] | None = None,
+        **how: Any,
     ) -> None:
         self._told = told
         self._folder = tempfile.TemporaryDirectory(prefix="trimtab-proxy-")
         self._board = Path(self._folder.name) / "calls"
-        self._setup = Setup(
-            str(config) if config else None,
-            tuple(guidance),
-            board=str(self._board),
-            program=program,
-            journal=journal,
-        )
+        self._setup = {"board": self._board, **how}
         self._aside = SetAside(state_home())
         self._lock = Lock()
         self._child: _Child | None = None

@@ -23,7 +23,6 @@ from trimtab_proxy._frames import (
     Ready,
     Reply,
     Request,
-    Setup,
     collect_often,
     read_frame,
     write_frame,
@@ -50,8 +49,7 @@ class GuideProcess:
 
     def serve(self) -> None:
         """Read frames; a question to the process itself is answered before all others."""
-        setup: Setup = read_frame(self._incoming)
-        service = self._begun(setup)
+        service = self._begun(**read_frame(self._incoming))
         if service is None:
             return
         collect_often()
@@ -69,16 +67,11 @@ class GuideProcess:
                 self._pool.submit(self._answer, service, request)
         service.guide.close()
 
-    def _begun(self, setup: Setup) -> GuideService | None:
+    def _begun(self, board: Path, **how: Any) -> GuideService | None:
+        """Read the configuration; `board` is the file that says which provider is being called."""
         try:
-            if setup.board:
-                CallBoard(Path(setup.board), SYSTEM_CLOCK.monotonic).watch()
-            guide = read_guide(
-                Path(setup.config) if setup.config else None,
-                guidance=setup.guidance,
-                program=setup.program,
-                journal=setup.journal,
-            )
+            CallBoard(board, SYSTEM_CLOCK.monotonic).watch()
+            guide = read_guide(**how)
         except (TrimtabError, OSError) as error:
             self._send(Ready(error=str(error)))
             return None
