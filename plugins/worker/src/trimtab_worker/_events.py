@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab import Event
-from trimtab_worker._records import MailboxError, WorkerError
+from trimtab_worker._records import MailboxError, MailboxStats, WorkerError
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
@@ -279,12 +280,8 @@ class Metrics:
         self._failures = meter.create_counter("trimtab.worker.failures")
         if mailbox is not None:
             self._engine = {"engine": mailbox.facts.engine}
-            observed: tuple[tuple[str, str, Callable[..., Iterable[Observation]]], ...] = (
-                ("trimtab.mailbox.messages", "", self._depth),
-                ("trimtab.mailbox.oldest", "s", self._oldest),
-            )
-            for name, unit, callback in observed:
-                meter.create_observable_gauge(name, [callback], unit)
+            meter.create_observable_gauge("trimtab.mailbox.messages", [self._depth])
+            meter.create_observable_gauge("trimtab.mailbox.oldest", [self._oldest], "s")
 
     def __call__(self, event: Any) -> None:
         """Record what an event tells."""
@@ -306,18 +303,16 @@ class Metrics:
             self._failures.add(1, {"event": kind.__name__})
 
     def _depth(self, _: CallbackOptions) -> Iterable[Observation]:
-        assert self._mailbox is not None
-        try:
-            stats = self._mailbox.stats()
-        except MailboxError:
-            return
-        for state in STATES:
-            yield self._observation(getattr(stats, state), {**self._engine, "state": state})
+        for stats in self._stats():
+            for state in STATES:
+                yield self._observation(getattr(stats, state), {**self._engine, "state": state})
 
     def _oldest(self, _: CallbackOptions) -> Iterable[Observation]:
+        for stats in self._stats():
+            yield self._observation(stats.oldest or 0.0, self._engine)
+
+    def _stats(self) -> Iterable[MailboxStats]:
+        """Yield the counts; nothing where the mailbox can't be reached."""
         assert self._mailbox is not None
-        try:
-            oldest = self._mailbox.stats().oldest
-        except MailboxError:
-            return
-        yield self._observation(oldest or 0.0, self._engine)
+        with suppress(MailboxError):
+            yield self._mailbox.stats()
