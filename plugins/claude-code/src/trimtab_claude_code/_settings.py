@@ -155,8 +155,7 @@ def _untouched(path: Path, what: str) -> SettingsError:
 Hook = dict[str, Any]
 HookTable = dict[str, list[dict[str, Any]]]
 
-_OUR_CLIENT = re.compile(r"\btrimtab_claude_code[./\\](?:_client|client|command)\b")
-_OLD_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/trimtab/hook")
+_OUR_CLIENT = re.compile(r"\btrimtab_claude_code[./\\]_client\b")
 
 CHECK_SECONDS = 148.0
 """What it waits where checkers are asked, as long as the server says that it is at work."""
@@ -211,19 +210,11 @@ def _hook(words: list[str], timeout: int, without_shell: bool) -> Hook:
 
 def is_ours(hook: object) -> bool:
     """Tell whether a hook is one that trimtab has put there."""
-    if not isinstance(hook, Mapping):
+    if not isinstance(hook, Mapping) or hook.get("type") != "command":
         return False
-    url = hook.get("url")
-    if hook.get("type") == "command":
-        return any(_OUR_CLIENT.search(word) for word in _words(hook))
-    return isinstance(url, str) and bool(_OLD_URL.fullmatch(url))
-
-
-def _words(hook: Mapping[str, Any]) -> list[str]:
-    """Return the texts of a hook that say what is run."""
     arguments = hook.get("args")
-    listed = arguments if isinstance(arguments, list) else []
-    return [word for word in (hook.get("command"), *listed) if isinstance(word, str)]
+    words = (hook.get("command"), *(arguments if isinstance(arguments, list) else ()))
+    return any(isinstance(word, str) and _OUR_CLIENT.search(word) for word in words)
 
 
 def our_hooks(data: Mapping[str, Any]) -> list[tuple[str, Any, Hook]]:

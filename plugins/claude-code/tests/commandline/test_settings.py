@@ -396,8 +396,6 @@ def test_an_unknown_name_writes_nothing(user, trimtab):
 @pytest.mark.parametrize(
     "old",
     [
-        {"type": "http", "url": "http://127.0.0.1:20001/trimtab/hook", "headers": {}},
-        {"type": "command", "command": "/usr/bin/python -P -m trimtab_claude_code.client /x"},
         {"type": "command", "command": "/old/python -I -S /x/trimtab_claude_code/_client.py /y 8"},
         {
             "type": "command",
