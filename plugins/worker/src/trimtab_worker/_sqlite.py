@@ -44,20 +44,20 @@ BUSY = 5.0
 BATCH = 64
 CHECKPOINT = 8000
 """Pages of the log (32 MB) after which it is moved into the file: that waits for the disk."""
-SCHEMA = """
-create table if not exists messages(
-    id integer primary key autoincrement, body blob not null, visible_at real not null,
-    deliveries integer not null default 0, token blob, sent_at real not null);
-create index if not exists messages_ready on messages(visible_at);
-create table if not exists dead(
-    id integer primary key, body blob not null, reason text not null,
-    deliveries integer not null, died_at real not null);
-create table if not exists counts(name text primary key, n integer not null);
-insert or ignore into counts values('buried', 0);
-"""
-KEYS = """create table if not exists once(key text primary key, sent_at real not null)"""
-KEYS_BY_TIME = """create index if not exists once_by_time on once(sent_at)"""
-"""Made in each file: an older trimtab-worker may go on with the file beside a newer one."""
+SCHEMA = (
+    """create table if not exists messages(
+        id integer primary key autoincrement, body blob not null, visible_at real not null,
+        deliveries integer not null default 0, token blob, sent_at real not null)""",
+    "create index if not exists messages_ready on messages(visible_at)",
+    """create table if not exists dead(
+        id integer primary key, body blob not null, reason text not null,
+        deliveries integer not null, died_at real not null)""",
+    "create table if not exists counts(name text primary key, n integer not null)",
+    "insert or ignore into counts values('buried', 0)",
+    "create table if not exists once(key text primary key, sent_at real not null)",
+    "create index if not exists once_by_time on once(sent_at)",
+    "create table if not exists boots(id text primary key, began real not null)",
+)
 PUT = "insert into messages(body, visible_at, sent_at) values(?, ?, ?)"
 TAKE = """update messages set deliveries = deliveries + 1, token = :token, visible_at = :until
     where id in (select id from messages where visible_at <= :now
@@ -334,10 +334,10 @@ class SqliteMailbox(Mailbox[Body]):
                     f"{self.path} is a mailbox of version {found}; this trimtab-worker reads "
                     f"up to {VERSION}: install a newer one"
                 )
+            for statement in SCHEMA:
+                connection.execute(statement)
             if found < VERSION:
-                _create(connection)
-            connection.execute(KEYS)
-            connection.execute(KEYS_BY_TIME)
+                connection.execute(f"pragma user_version = {VERSION}")
             if isinstance(self.clock, LeaseClock):
                 self._offset = _offset(connection, self.clock)
             connection.execute("commit")
@@ -412,16 +412,6 @@ class _Result(NamedTuple):
     lastrowid: int | None
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    statement = ""
-    for line in SCHEMA.strip().splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            connection.execute(statement)
-            statement = ""
-    connection.execute(f"pragma user_version = {VERSION}")
-
-
 def _offset(connection: sqlite3.Connection, clock: LeaseClock) -> float | None:
     """Return what to add to the clock of leases for the file's time; None without such a clock.
 
@@ -431,7 +421,6 @@ def _offset(connection: sqlite3.Connection, clock: LeaseClock) -> float | None:
     boot = boot_id()
     if boot is None:
         return None
-    connection.execute("create table if not exists boots(id text primary key, began real not null)")
     row = connection.execute("select began from boots where id = ?", (boot,)).fetchone()
     if row is None:
         row = (clock.now().timestamp() - clock.monotonic(),)
