@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.register_assert_rewrite(f"{__name__}._conformance", f"{__name__}._server_conformance")
+pytest.register_assert_rewrite(f"{__name__}._conformance", f"{__name__}._servers")
 
 from trimtab_worker.testing._chaos import ChaosReport, network_faults, run_chaos  # noqa: E402
 from trimtab_worker.testing._chaos_agent import Proxy  # noqa: E402
