@@ -147,7 +147,7 @@ def _kit(host: str) -> HostKit:
     if host not in known:
         raise ConfigurationError(
             f"No installed package has a kit of the host {sanitize(host, 80)!r}."
-            f"{did_you_mean(host, known)} There are those of {quoted_list(sorted(known))}."
+            f"{did_you_mean(host, known)} Installed: {quoted_list(sorted(known))}."
         )
     try:
         kit: HostKit = known[host].load()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.inspection import discover, matching, quoted_list
+from trimtab.inspection import did_you_mean, discover, matching, quoted_list
 
 pytest.register_assert_rewrite("trimtab_testing._conformance", "trimtab_testing._host_kit")
 
@@ -39,7 +39,10 @@ def _add_tests(name: str) -> None:
     found = [entry for entry in matching(name, entries) if entry.group in SUITES]
     if not found:
         known = sorted({entry.name for entry in entries if entry.group in SUITES})
-        raise pytest.UsageError(f"no provider {name!r} is installed, but {quoted_list(known)}")
+        raise pytest.UsageError(
+            f"no provider {name!r} is installed.{did_you_mean(name, known)} "
+            f"Installed: {quoted_list(known)}."
+        )
     for entry in found:
         title = f"Test{entry.group.title()}{entry.name.title().replace('-', '')}"
         globals()[title] = type(title, (SUITES[entry.group],), {"name": entry.full_name})
