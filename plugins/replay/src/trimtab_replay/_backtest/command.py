@@ -109,35 +109,9 @@ file of labels (JSON lines with path, id, loop, evident_at, confidence). `trimta
 PART...` puts the results of several shards together."""
 
 
-class _Help(argparse.Action):
-    """Show the help: of ``merge`` behind that word, else of the command."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        *_: object,
-    ) -> None:
-        (_merge(parser.prog) if namespace.paths[:1] == [MERGE] else parser).print_help()
-        parser.exit()
-
-
-def _merge(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(f"{prog} {MERGE}", description="Put shards together.")
-    parser.add_argument("parts", metavar="PART", nargs="+", help="what --shard I/N --json wrote")
-    _add_gates(parser)
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    return parser
-
-
 def register(parser: argparse.ArgumentParser) -> None:
     """Score providers on labelled runs: right, missed, false alarms."""
     parser.description = _ABOUT
-    parser.conflict_handler = "resolve"
-    parser.add_argument_group().add_argument(
-        "-h", "--help", action=_Help, nargs=0, help="show this help"
-    )
-    parser.set_defaults(paths=[])
     parser.add_argument("paths", metavar="FILE", nargs="+", help="cases, or labels")
     add_selection(parser)
     _add_ways(parser)
