@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import attrs
 
@@ -106,14 +106,7 @@ class Codex(RowReader):
             told = _told_by_event(told, end)
         poll = True if call_id in self.polls and told.outcome is Outcome.OK else None
         self.polls.discard(call_id)
-        return CallResult(
-            result=result,
-            outcome=told.outcome,
-            evidence=told.evidence,
-            at=at,
-            duration=told.duration,
-            poll=poll,
-        )
+        return attrs.evolve(told, result=result, at=at, poll=poll)
 
 
 def _is_poll(text: Any) -> bool:
@@ -124,24 +117,18 @@ def _is_poll(text: Any) -> bool:
     return not as_text(params.get("chars"))
 
 
-class _Ending(NamedTuple):
-    """How a call ended, and after how many seconds."""
-
-    outcome: Outcome
-    evidence: Evidence
-    duration: float | None
-
-
-def _told_by_text(text: str) -> _Ending:
+def _told_by_text(text: str) -> CallResult:
+    """Return how a call ended, and after how many seconds, by its output."""
     head, packed = text[:_HEAD], _packed(text)
     wall = as_float(packed.get("duration_seconds"))
     if (timed := _WALL.search(head)) is not None:
         wall = float(timed[1])
     status = as_float(packed.get("exit_code"))
     if status is not None:
-        return _Ending(Outcome.ERROR if status else Outcome.OK, Evidence.DERIVED, wall)
+        outcome = Outcome.ERROR if status else Outcome.OK
+        return CallResult(outcome=outcome, evidence=Evidence.DERIVED, duration=wall)
     read = outcome_of("codex", head)
-    return _Ending(read.outcome, read.evidence, wall)
+    return CallResult(outcome=read.outcome, evidence=read.evidence, duration=wall)
 
 
 def _packed(text: str) -> Payload:
@@ -154,15 +141,15 @@ def _packed(text: str) -> Payload:
         return {}
 
 
-def _told_by_event(told: _Ending, event: Payload) -> _Ending:
+def _told_by_event(told: CallResult, event: Payload) -> CallResult:
     spent = as_dict(event.get("duration"))
     seconds, nanos = as_float(spent.get("secs")), as_float(spent.get("nanos")) or 0.0
     duration = told.duration if seconds is None else seconds + nanos / 1e9
     code, success = as_float(event.get("exit_code")), event.get("success")
     failed = success is False or (code is not None and code != 0)
     if failed and told.outcome is Outcome.OK:
-        return _Ending(Outcome.ERROR, Evidence.FLAG, duration)
-    return told._replace(duration=duration)
+        return CallResult(outcome=Outcome.ERROR, duration=duration)
+    return attrs.evolve(told, duration=duration)
 
 
 _EVENTS = {"thread.started", "turn.started", "turn.completed", "turn.failed"}
