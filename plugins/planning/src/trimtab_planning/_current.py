@@ -135,6 +135,7 @@ SHOWN_PER_RUN = 200
 """What strategies allow: each change of a plan is shown, so six times are not enough."""
 _LATE = 5  # Turns between two texts where they stay in the history.
 _MOST_REFLECTIONS = 50
+_A_NUMBER, _A_FLAG = attrs.validators.instance_of(int), attrs.validators.instance_of(bool)
 
 
 @attrs.frozen
@@ -192,24 +193,14 @@ class CurrentPlan(Following[PlanView]):
     is_policy: ClassVar[bool] = True
     """It finds nothing wrong: a replay of everything leaves it out."""
 
-    repeat_after: int = attrs.field(
-        default=6, validator=[attrs.validators.instance_of(int), attrs.validators.ge(1)]
-    )
+    repeat_after: int = attrs.field(default=6, validator=[_A_NUMBER, attrs.validators.ge(1)])
     longest: int = attrs.field(
         default=MOST,
         kw_only=True,
-        validator=[
-            attrs.validators.instance_of(int),
-            attrs.validators.ge(LEAST),
-            attrs.validators.le(MOST),
-        ],
+        validator=[_A_NUMBER, attrs.validators.ge(LEAST), attrs.validators.le(MOST)],
     )
-    mirrors: bool = attrs.field(
-        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
-    trace: bool = attrs.field(
-        default=False, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
+    mirrors: bool = attrs.field(default=True, kw_only=True, validator=_A_FLAG)
+    trace: bool = attrs.field(default=False, kw_only=True, validator=_A_FLAG)
 
     name = NAME
     category = NAME
