@@ -36,7 +36,9 @@ def by_agent(sessions):
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     for age, (place, data) in enumerate(KEPT.values()):
         file = tmp_path / place
         file.parent.mkdir(parents=True)

@@ -45,7 +45,7 @@ class LocalSession:
 
 def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
     """Yield the folders where known agents keep sessions, whether or not they exist."""
-    yield Place("trimtab", journals(home, env), ("*.jsonl",))
+    yield Place("trimtab", state_home(environment=env) / "journals", ("*.jsonl",))
     config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share")
     claude = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
@@ -75,17 +75,6 @@ def own_journals() -> Path:
     if not folder.is_dir():
         raise ReplayError(f"no session is recorded in {folder}: name a file or folder")
     return folder
-
-
-def journals(home: Path, env: Mapping[str, str]) -> Path:
-    """Return the folder of trimtab's own journals (see `trimtab.inspection.state_home`)."""
-    if env.get("TRIMTAB_HOME"):
-        return Path(env["TRIMTAB_HOME"]).absolute() / "journals"
-    if os.name == "nt":
-        state = Path(env.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    else:
-        state = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
-    return state / "trimtab" / "journals"
 
 
 def _editor_storages(
