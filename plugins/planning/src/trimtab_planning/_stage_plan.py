@@ -28,11 +28,9 @@ def output_of(stage: StageDefinition, response: PromptResponse[Any]) -> Any:
         ValueError: there is none, or it does not fit; the message is meant for the model.
     """
     kind = stage.output
-    if kind is None:
-        return response.output if response.output is not None else response.text
-    if isinstance(response.output, kind):
-        return response.output
     value = response.output if response.output is not None else response.text
+    if kind is None or isinstance(value, kind):
+        return value
     if isinstance(value, str):
         try:
             value = json.loads(value)

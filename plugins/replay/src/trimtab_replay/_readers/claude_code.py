@@ -14,15 +14,14 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Outcome, Usage
+from trimtab import Outcome
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import Reader, between_tags
+from trimtab_replay._readers.messages import Reader, between_tags, used
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (
     as_dict,
     as_float,
-    as_int,
     as_list,
     as_text,
     as_time,
@@ -44,6 +43,7 @@ _ENDED = ("<status>completed", "<status>failed", "<status>killed", "<status>stop
 _TASK_TAGS = ("task-id", "task_id")
 _TASK_NOTE = 200
 _FINAL = {"", "end_turn", "stop_sequence"}
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CONTENT_ROWS = {"user", "assistant"}
 
 
@@ -184,7 +184,7 @@ def read_response(assembler: Assembler, row: dict[str, Any]) -> None:
         key=named(message.get("id")) or None,
         text=said(message["content"]),
         reasoning=joined(block.get("thinking") for block in blocks),
-        usage=_usage(as_dict(message.get("usage"))),
+        usage=used(message.get("usage"), _READ, "output_tokens"),
         at=as_time(row.get("timestamp")),
         stop=StopRequest() if reason in _FINAL else None,
         presumed=not reason,
@@ -192,13 +192,6 @@ def read_response(assembler: Assembler, row: dict[str, Any]) -> None:
     for block in blocks:
         if block.get("type") == "tool_use":
             assembler.call(named(block.get("name")), block.get("input", {}), named(block.get("id")))
-
-
-def _usage(usage: dict[str, Any]) -> Usage | None:
-    if not usage:
-        return None
-    read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return Usage(sum(as_int(usage.get(key)) for key in read), as_int(usage.get("output_tokens")))
 
 
 def read_user(assembler: Assembler, row: dict[str, Any]) -> None:

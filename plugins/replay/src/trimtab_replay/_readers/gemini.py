@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Outcome, Usage
+from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader, RowReader
+from trimtab_replay._readers.messages import MessageReader, RowReader, used
 from trimtab_replay._recording import Item, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     as_dict,
-    as_int,
     as_list,
     as_text,
     as_time,
@@ -140,7 +139,7 @@ def _chat_response(assembler: Assembler, message: dict[str, Any]) -> None:
     assembler.respond(
         text=_chat_text(message),
         reasoning=joined(thought.get("description") for thought in thoughts),
-        usage=_usage(as_dict(message.get("tokens"))),
+        usage=used(message.get("tokens"), ["input"], "output"),
         at=as_time(message.get("timestamp")),
         presumed=True,
     )
@@ -161,12 +160,6 @@ def _chat_answer(call: dict[str, Any]) -> CallResult:
         evidence=Evidence.FLAG if status in _STATUS else Evidence.UNKNOWN,
         at=as_time(call.get("timestamp")),
     )
-
-
-def _usage(tokens: dict[str, Any]) -> Usage | None:
-    if not tokens:
-        return None
-    return Usage(as_int(tokens.get("input")), as_int(tokens.get("output")))
 
 
 _DENIED_IN_STREAM = {"permission_denied", "policy_violation"}

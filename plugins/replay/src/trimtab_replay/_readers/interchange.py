@@ -13,18 +13,16 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Outcome, Usage
+from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader, Reader, flagged
+from trimtab_replay._readers.messages import MessageReader, Reader, flagged, used
 from trimtab_replay._readers.openai import usage
 from trimtab_replay._recording import RecordedItem, Recording
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     arguments,
     as_dict,
-    as_float,
-    as_int,
     as_list,
     as_time,
     dicts,
@@ -96,10 +94,12 @@ class _Step:
         return told or (answered[1] if answered else "")
 
     def _respond(self) -> None:
+        told = as_dict(self.step.get("metrics"))
+        cost = told.get("cost_usd")
         self.assembler.respond(
             text=said(self.step.get("message")),
             reasoning=named(self.step.get("reasoning_content")),
-            usage=_usage(as_dict(self.step.get("metrics"))),
+            usage=used(told, ["prompt_tokens"], "completion_tokens", cost),
             at=self.at,
             presumed=True,
         )
@@ -125,14 +125,6 @@ class _Step:
                 at=self.at,
             )
             self.assembler.answer(call_id or self.assembler.oldest(), answer)
-
-
-def _usage(metrics: dict[str, Any]) -> Usage | None:
-    if not metrics:
-        return None
-    cost = as_float(metrics.get("cost_usd")) or 0.0
-    read, written = metrics.get("prompt_tokens"), metrics.get("completion_tokens")
-    return Usage(as_int(read), as_int(written), max(cost, 0.0))
 
 
 def _outcome(result: Any) -> Outcome | None:

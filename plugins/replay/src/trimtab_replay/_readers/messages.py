@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
-from trimtab import Outcome
+from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import Item, RecordedItem, Recording
 from trimtab_replay._transcript import Row, Transcript
-from trimtab_replay._values import arguments, as_dict, as_text, dicts, named
+from trimtab_replay._values import arguments, as_dict, as_float, as_int, as_text, dicts, named
 from trimtab_replay.outcomes import outcome_of
 
 _IDS = ("id", "session_id", "sessionId", "conversation_id", "thread_id", "chat_id")
@@ -37,6 +37,14 @@ def worded(agent: str, text: str, at: datetime | None) -> CallResult:
 def exit_status(document: Any) -> str:
     """Return how a run ended, as agents that mend code write it."""
     return as_text(as_dict(as_dict(document).get("info")).get("exit_status"))
+
+
+def used(told: Any, read: Iterable[str], written: str, cost: Any = None) -> Usage | None:
+    """Return what a response used: tokens by the keys that a format tells them by, and cost."""
+    if not isinstance(told, dict) or not told:
+        return None
+    tokens = sum(as_int(told.get(key)) for key in read)
+    return Usage(tokens, as_int(told.get(written)), max(as_float(cost) or 0.0, 0.0))
 
 
 Feed = Callable[[Assembler, dict[str, Any]], bool]

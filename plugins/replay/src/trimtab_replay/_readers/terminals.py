@@ -9,12 +9,11 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import RowReader, flagged
+from trimtab_replay._readers.messages import RowReader, flagged, used
 from trimtab_replay._recording import RunEnd, StopRequest
 from trimtab_replay._values import (
     arguments,
     as_dict,
-    as_float,
     as_int,
     as_text,
     as_time,
@@ -254,10 +253,12 @@ def _read(assembler: Assembler, message: dict[str, Any], at: datetime | None) ->
 
 def _respond(assembler: Assembler, message: dict[str, Any], at: datetime | None) -> None:
     blocks, reason = dicts(message.get("content")), message.get("stopReason")
+    told = as_dict(message.get("usage"))
+    cost = as_dict(told.get("cost")).get("total")
     assembler.respond(
         text=said(message.get("content")),
         reasoning=joined(block.get("thinking") for block in blocks),
-        usage=_usage(as_dict(message.get("usage"))),
+        usage=used(told, ("input", "cacheRead", "cacheWrite"), "output", cost),
         at=at,
         stop=StopRequest() if reason == "stop" else None,
     )
@@ -267,11 +268,3 @@ def _respond(assembler: Assembler, message: dict[str, Any], at: datetime | None)
             assembler.call(named(block.get("name")), params, named(block.get("id")))
     if reason == "error":
         assembler.add(StopRequest(api_error=as_text(message.get("errorMessage")) or "unknown"))
-
-
-def _usage(usage: dict[str, Any]) -> Usage | None:
-    if not usage:
-        return None
-    read = sum(as_int(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite"))
-    cost = as_float(as_dict(usage.get("cost")).get("total")) or 0.0
-    return Usage(read, as_int(usage.get("output")), max(cost, 0.0))
