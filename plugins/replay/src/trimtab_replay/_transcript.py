@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import io
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ SMALL = 256 * 2**20
 """Up to this size a file may be packed as densely as it likes."""
 HEAD = 64 * 2**10
 _BUFFER = 2**17
-_PACKED_AT_ONCE = 2**13
-_GZIP = zlib.MAX_WBITS | 16
+_PACKED_AT_ONCE = 2**12
+"""Bytes of a packed file that are unpacked at once, and lost where one of them is damaged."""
 FIRST_ROWS = 20
 MAX_NAMED = 20
 _DAMAGE = (EOFError, OSError, zlib.error)
@@ -61,69 +61,32 @@ class TooLarge(OSError):
     """A file is larger than what is read of one."""
 
 
-class _Unpacked(io.RawIOBase):
-    """A gzip file to read through a buffer: hands out what precedes damage before it raises.
+class _Stepwise(io.FileIO):
+    """A file that is read in small steps."""
 
-    `gzip.GzipFile` would do the same through two buffers more.
-    """
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(min(size or 0, _PACKED_AT_ONCE)) or b""
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip file: hands out what precedes damage before it raises."""
 
     def __init__(self, file: Path) -> None:
-        super().__init__()
-        self._file = file.open("rb")
         self._most = max(SMALL, MAX_RATIO * file.stat().st_size)
-        self._handed_out = 0
-        self._packed = b""
-        self._at_once = _PACKED_AT_ONCE
-        self._inflater = zlib.decompressobj(_GZIP)
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+        self._packed = _Stepwise(file)
+        super().__init__(fileobj=self._packed)
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
-        data = b""
-        while not data and self._has_more():
-            data = self._inflated(len(view))
+        data = self.read1(len(view))
         view[: len(data)] = data
-        self._handed_out += len(data)
-        if self._handed_out > self._most:
+        if self.tell() > self._most:
             raise TooLarge(f"it unpacks to more than {MAX_RATIO} times its size")
         return len(data)
 
-    def _inflated(self, most: int) -> bytes:
-        """Unpack what was read last; where it is damaged, again, byte by byte up to there."""
-        before = self._inflater.copy()
-        try:
-            data = self._inflater.decompress(self._packed, most)
-        except zlib.error:
-            if self._at_once == 1:
-                raise
-            self._inflater, self._at_once = before, 1
-            self._file.seek(-len(self._packed), os.SEEK_CUR)
-            self._packed = b""
-            return b""
-        self._packed = self._inflater.unconsumed_tail
-        return data
-
-    def _has_more(self) -> bool:
-        """Take the next packed bytes; the members of a file may be padded with zeros."""
-        if not self._inflater.eof:
-            self._packed = self._packed or self._file.read(self._at_once)
-            if not self._packed:
-                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-            return True
-        packed = self._inflater.unused_data.lstrip(b"\0")
-        while not packed:
-            read = self._file.read(self._at_once)
-            if not read:
-                return False
-            packed = read.lstrip(b"\0")
-        self._packed, self._inflater = packed, zlib.decompressobj(_GZIP)
-        return True
+    def close(self) -> None:
+        super().close()
+        self._packed.close()
 
 
 class Row(NamedTuple):
