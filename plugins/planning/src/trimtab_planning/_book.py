@@ -280,7 +280,12 @@ class PlanBook(PlanHistory):
         return event
 
     def note(self, kind: type[E], **fields: Any) -> E:
-        """Record one event of the run."""
+        """Record one event of the run.
+
+        Args:
+            kind: its class.
+            fields: its own fields.
+        """
         event = kind(
             **fields, run_id=self.run_id, prompt_name=self.prompt_name, agent_id=self.agent_id
         )
