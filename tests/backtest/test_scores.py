@@ -31,7 +31,6 @@ STILL_WRONG = {
     "r11-staff-greets-itself-es": "missed",
     # A number that moves passes for news for a while.
     "r11-limit-is-no-argument": "late",
-    "r11-says-it-starts-and-looks-ko": "late",
     # What is asked or said in other words each time.
     "r12-asks-the-human-in-new-words-it": "late",
     "r12-hello-in-ever-new-cells": "missed",
@@ -59,8 +58,6 @@ STILL_WRONG = {
     "r14-the-list-is-the-work-ru": "missed",
     # Each notice begins anew, whoever has written what it tells of.
     "r15-answers-its-own-mail-nl": "missed",
-    # One answer to a search in other words could be told sooner.
-    "r15-fetches-the-big-pages-anew-he": "late",
     # Half of the reads of a list may fail.
     "r15-every-reading-of-the-sheet-fails-es": "late",
     # What each notice is about begins anew, too; each sleeps before it looks.
@@ -76,7 +73,6 @@ STILL_WRONG = {
     "r16-the-code-comes-after-a-minute-ca": "false alarm",
     "r16-four-seconds-and-no-news": "missed",
     # One answer to a search in other words could be told sooner.
-    "r16-the-catalogue-knows-no-more-de": "late",
     "r16-the-gap-never-closes-ja": "late",
     # A choice of two is offered, and leave to work alone was given in words.
     "r16-it-has-been-a-long-talk-nl": "missed",

@@ -51,6 +51,36 @@ def test_an_edit_that_is_undone_and_done_again_is_told():
     assert first([there, back] * 4) <= 5
 
 
+def test_pauses_that_grow_between_changes_are_no_back_off():
+    there = {"path": "a", "old": "x", "new": "y"}
+    back = {"path": "a", "old": "y", "new": "x"}
+    at = [0, 4, 9, 15, 30, 40, 80, 90]
+    edits = [Call("edit", (there, back)[n % 2], "applied", at=when) for n, when in enumerate(at)]
+    assert first(edits) <= 5
+
+
+@pytest.mark.parametrize("reader", ["job_status", "fuatilia"])
+def test_a_job_that_has_failed_is_no_longer_awaited_though_its_state_has_moved(reader):
+    states = ["<hali>RUNNING</hali><n>18</n>", *["<hali>FAILED</hali><n>34</n>"] * 6]
+    asked = [
+        Call(reader, {"job": "J-2291"}, f'<job at="08:0{n}:20">{state}</job>', at=8 * n)
+        for n, state in enumerate(states)
+    ]
+    assert first(asked) == 3
+
+
+def test_orders_in_other_words_about_one_address_are_told():
+    orders = ("get the price", "read what it costs", "try it once more", "fetch the amount")
+    told = {"status": "incomplete", "detail": "HTTP 200, an empty body of 0 bytes"}
+    asked = [
+        Call("spawn", {"goal": goal, "url": "https://a.example/prices"}, {"id": run_id, **told})
+        for goal, run_id in zip(
+            orders, ("st-adc84c", "st-eea0e8", "st-7b7cfa", "st-76da59"), strict=True
+        )
+    ]
+    assert first(asked) == 3
+
+
 def test_a_change_that_shows_the_same_text_again_has_undone_what_lay_between():
     edit = Call("edit", {"lines": "1:9", "text": "import os"}, "[a.py: 9 lines]\n1: import os")
     others = [Call("edit", {"lines": f"1:{n}"}, f"[a.py: {n} lines]") for n in (3, 5, 7)]
@@ -482,7 +512,7 @@ def test_taps_beside_the_button_are_told_on_a_screen_in_any_script():
         told = {"success": True, "app": "shop", "screen": screen}
         taps = [Call("do", {"action": "Tap", "at": [183 + n, 246 - n]}, told) for n in range(6)]
 
-        assert first([Call("do", {"action": "Launch", "app": "shop"}, told), *taps]) == 5
+        assert first([Call("do", {"action": "Launch", "app": "shop"}, told), *taps]) == 4
 
 
 def test_swipes_at_the_end_of_a_list_are_told_though_the_list_has_moved_before():

@@ -33,7 +33,8 @@ from trimtab_signals import (
 )
 
 _FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
-_HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_HANDLE = LazyPattern(r"(?<![^\s\"'=,(\[{])[^\s\"'=,()\[\]{}\d/]*[\d/][^\s\"'=,()\[\]{}]*")
+"""A name with a digit, a path or an address."""
 _MORE_FOR_ATTEMPTS = 2
 """Near-equal changes that are rejected are attempts, of which some fail."""
 _PAUSES = 3
@@ -46,7 +47,7 @@ with one answer least, other content most."""
 _SMALLEST = 60
 """Characters: a shorter answer, such as "done", is alike by chance."""
 _ID = 8
-"""Characters of a name with a digit in it that only one thing has."""
+"""Characters of such a name that only one thing has."""
 _SHORT = 600
 """Characters up to which a cheap look tells first whether an answer may be equal."""
 _NEAR = 0.1

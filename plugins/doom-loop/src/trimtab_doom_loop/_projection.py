@@ -56,7 +56,7 @@ _KEEP = 64
 _NOTICES_KEPT = 16
 _MEMBERS_KEPT = 64
 """What is remembered of one run's notices and of one loop's calls; a loop has a few of each."""
-_MORE_FOR_TEXT = 2
+_MORE_FOR_TEXT = 1
 """A text beside calls repeats itself in good work too ("Let me look at the next file")."""
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""

@@ -129,7 +129,7 @@ def _rounds(
     again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
     waited = (
         _waits_for_news(tail, length)
-        or paused(again)
+        or (paused(again) and not all(_is_change(c) for one in tail[-length:] for c in one.calls))
         or (length == 1 and _moves_by_itself(actions, tail[0]))
         or _watches(actions, tail, length)
     )
@@ -186,7 +186,7 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
     call of its tool has changed lately, though the agent did nothing that may have changed it.
     """
     call = first.calls[0]
-    if call.failed or _acts(call):  # moved by what the agent did
+    if call.failed or _acts(call) or has_ended(call.output):  # moved by what the agent did
         return False
     later: dict[str, Action] = {}
     for action in actions.since(first.number - CEILING_CALLS):

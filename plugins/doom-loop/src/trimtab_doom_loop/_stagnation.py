@@ -45,9 +45,9 @@ _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
-"""By certainty: one error or one message, arguments that differ in numbers alone, an answer that
-says nothing, calls that are alike, any content, and last a list of names that an agent goes
-through."""
+"""By certainty: one error or one message, arguments that differ in numbers alone or put one search
+in other words, an answer that says nothing, calls that are alike, any content, and last a list of
+names that an agent goes through."""
 _MORE_FOR_PAGE = 2
 """Deeds with several tools, for the first ones may have another aim; one more reading is enough."""
 _SHORT_ANSWER = 80
@@ -163,7 +163,7 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if alike_but_for_numbers(again):
         return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
     if calls[-1].reads and attempts(calls) and not different_things(calls):
-        return _MORE_FOR_NOTHING  # one search in other words
+        return _MORE_FOR_NUMBERS  # one search in other words
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
 
 
@@ -201,7 +201,7 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     if len(states) > 1 and len({call.fingerprint for call in calls}) < len(calls) - 1:
         return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
     told = last.profile.writes or confirms(last.output)
-    return _MORE_FOR_NOTHING if not told and attempts(calls) else None
+    return _MORE_FOR_NUMBERS if not told and attempts(calls) else None
 
 
 def _is_little(call: CallRecord) -> bool:
