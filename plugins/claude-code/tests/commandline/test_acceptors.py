@@ -104,19 +104,21 @@ def test_stopping_waits_for_answers_and_accepts_no_more(started, desk, tmp_path)
             connect(tmp_path, 5)
 
 
-def test_nothing_is_answered_after_stopping_said_that_all_was(started, desk, tmp_path, monkeypatch):
-    accept, stopped = started._listener.accept, []
+def test_nothing_is_answered_after_stopping_said_that_all_was(desk, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    listener, stopped = Listener(tmp_path), []
+    accept = listener.accept
 
     def accept_late():
         connection = accept()
-        stopped.append(started.stop(0))
+        stopped.append(acceptors.stop(0))
         return connection
 
-    assert ask(tmp_path) == b"+"
-    monkeypatch.setattr(started._listener, "accept", accept_late)
-    assert ask(tmp_path) == b"+"  # the accept that was waiting already
-    desk.threads.clear()
+    monkeypatch.setattr(listener, "accept", accept_late)
+    acceptors = Acceptors(listener, desk.answer)
+    acceptors.start()
 
     assert ask(tmp_path) == b""
     assert stopped == [True]
     assert desk.threads == set()
+    listener.close()
