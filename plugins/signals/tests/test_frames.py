@@ -53,6 +53,14 @@ def test_the_frame_of_a_harness_is_taken_off(framed):
     assert without_frame(text.replace("\r", ""), "grep") == SAID
 
 
+@pytest.mark.parametrize("before", ["2026-03-01T12:00:0{}.07Z ", "[2026-03-01 12:00:0{}] INFO - "])
+def test_a_time_on_each_line_is_a_frame_and_one_on_some_is_none(before):
+    lines = [before.format(number) + line for number, line in enumerate(SAID.split("\n"))]
+    assert without_frame("\n".join(lines)) == SAID
+    some = "\n".join([*lines, "ended"])
+    assert without_frame(some) == some.removeprefix(before.format(0))
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -98,7 +98,8 @@ _TICKS = CLOCKS | COSTS | _CALLS
 _FENCE = LazyPattern(r"^(```|~~~)\w{0,20}$")
 _TIME = LazyPattern(
     r"^[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?![:.,]?\d)"
-    r"(?:Z|[+-]\d\d:?\d\d)?[\])]?[ :-]{1,3}"
+    r"(?:Z|[+-]\d\d:?\d\d)?[\])]?[ :-]{1,3}(?:(?:DEBUG|INFO|NOTICE|TRACE)[ :-]{1,3})?",
+    re.MULTILINE,
 )
 
 
@@ -148,7 +149,8 @@ def may_end(text: str) -> bool:
 def _below(text: str, tool: str, command: str | None) -> str:
     """Return `text` without the frame above it."""
     if (text[:1].isdigit() or text[:1] == "[") and (found := _TIME.match(text)):
-        return text[found.end() :]
+        on_each_line = len(_TIME.findall(text)) > text.count("\n")
+        return str(_TIME.sub("", text)) if on_each_line else text[found.end() :]
     if text[:1] in ("O", "o", "T", "t") and (found := _PREFIX.match(text)):
         return text[found.end() :].lstrip("\n")
     end = text.find("\n", 0, _LONGEST_LINE)
