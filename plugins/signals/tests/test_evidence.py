@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from trimtab import ManualClock, Outcome, Prompt, Session
 from trimtab_signals import (
     Calls,
-    Excuse,
     asks_for_input,
     asks_user,
     brings_nothing,
@@ -18,10 +17,10 @@ from trimtab_signals import (
     describe_call,
     error_signature,
     excerpt,
-    excuse_of,
     failure_episode,
     has_ended,
     in_progress,
+    is_wait,
     key_line,
     leaves_running,
     normalise_text,
@@ -173,34 +172,29 @@ def test_no_text_breaks_the_comparison(first, second):
 
 
 @pytest.mark.parametrize(
-    ("tool", "params", "answer", "excuse"),
+    ("tool", "params", "answer", "excused"),
     [
-        ("get_job", {}, {"state": "RUNNING"}, Excuse.GOES_ON),
-        (
-            "bash",
-            {"command": "gh run view 8 --json status"},
-            '{"status":"in_progress"}',
-            Excuse.GOES_ON,
-        ),
-        ("bash", {"command": "sleep 5; curl localhost"}, "refused", Excuse.SLEEP),
-        ("write_stdin", {"chars": ""}, "", Excuse.POLL),
-        ("write_stdin", {"chars": ""}, "Process exited with code 2", None),
-        ("write_stdin", {"chars": ""}, "[sudo] password for dev: ", None),
-        ("get_job", {}, {"state": "FAILED"}, None),
-        ("read", {"path": "a"}, "text", None),
-        ("Bash", {"command": "npm run dev"}, "Command running in background with ID: b0a0", None),
+        ("get_job", {}, {"state": "RUNNING"}, True),
+        ("bash", {"command": "gh run view 8 --json status"}, '{"status":"in_progress"}', True),
+        ("bash", {"command": "sleep 5; curl localhost"}, "refused", True),
+        ("write_stdin", {"chars": ""}, "", True),
+        ("write_stdin", {"chars": ""}, "Process exited with code 2", False),
+        ("write_stdin", {"chars": ""}, "[sudo] password for dev: ", False),
+        ("get_job", {}, {"state": "FAILED"}, False),
+        ("read", {"path": "a"}, "text", False),
+        ("Bash", {"command": "npm run dev"}, "Command running in background with ID: b0a0", False),
     ],
 )
-def test_only_what_can_change_by_itself_is_excused(tool, params, answer, excuse):
-    assert excuse_of(records((tool, params, answer))[0]) is excuse
+def test_only_what_can_change_by_itself_is_excused(tool, params, answer, excused):
+    assert is_wait(records((tool, params, answer))[0]) is excused
 
 
 def test_a_failing_call_that_waits_by_itself_is_excused():
     command = {"command": "ssh -o ConnectTimeout=5 host true"}
-    assert excuse_of(records(("bash", command, "timed out", Outcome.ERROR))[0]) is Excuse.SLEEP
-    assert excuse_of(records(("get", {}, "503 not ready yet", Outcome.ERROR))[0]) is None
-    assert excuse_of(records(("get", {}, "not ready yet", Outcome.OK))[0]) is Excuse.GOES_ON
-    assert excuse_of(records(("get", {}, "npm ERR! installing x", Outcome.OK))[0]) is None
+    assert is_wait(records(("bash", command, "timed out", Outcome.ERROR))[0])
+    assert not is_wait(records(("get", {}, "503 not ready yet", Outcome.ERROR))[0])
+    assert is_wait(records(("get", {}, "not ready yet", Outcome.OK))[0])
+    assert not is_wait(records(("get", {}, "npm ERR! installing x", Outcome.OK))[0])
 
 
 def test_words_of_answers():

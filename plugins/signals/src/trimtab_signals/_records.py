@@ -88,7 +88,7 @@ class CallRecord:
     params_text: str = ""
     signature: str = ""
     bare_signature: str = ""
-    excuse: str | None = None
+    awaits: bool | None = None
     alike: int = 0
     complaint: str = ""
     # Computed when they are read: most calls are never compared.

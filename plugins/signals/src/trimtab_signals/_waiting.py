@@ -8,7 +8,6 @@ poll that has ended, or asks for input, is not waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 
@@ -52,39 +51,28 @@ Span = tuple[float | None, float | None]
 """When a call began and ended, monotonic seconds; None if unknown."""
 
 
-class Excuse(StrEnum):
-    """Why a call may be repeated without being a loop."""
-
-    POLL = "poll"
-    SLEEP = "sleep"
-    GOES_ON = "starts_background"
-    BACK_OFF = "back_off"
-
-
 def span_of(call: CallRecord) -> Span:
     """Return when `call` began and ended."""
     return call.started, call.ended
 
 
-def excuse_of(call: CallRecord) -> Excuse | None:
-    """Return what excuses repeating `call`; None if its result can't change by itself."""
-    if call.excuse is None:
-        call.excuse = _excuse(call) or ""
-    return Excuse(call.excuse) if call.excuse else None
+def is_wait(call: CallRecord) -> bool:
+    """Tell whether repeating `call` is excused: it waits, and its result can change by itself."""
+    if call.awaits is None:
+        call.awaits = _waits(call)
+    return call.awaits
 
 
-def _excuse(call: CallRecord) -> Excuse | None:
+def _waits(call: CallRecord) -> bool:
     command, said = call.command, call.output
     if command is not None and (waits(command) or (call.failed and awaits(command))):
         starts = call.failed and starts_background(command)
-        return None if starts or blames_call(said) else Excuse.SLEEP
+        return not (starts or blames_call(said))
     if call.waits or command == "":
-        return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
+        return not (has_ended(said) or asks_for_input(said))
     if call.failed or complains(call):
-        return None  # a failure may hold a word of progress
-    if call.profile.writes or not in_progress(said) or _launches(call):
-        return None
-    return Excuse.GOES_ON
+        return False  # a failure may hold a word of progress
+    return not call.profile.writes and in_progress(said) and not _launches(call)
 
 
 def complains(call: CallRecord) -> bool:
@@ -109,11 +97,6 @@ def leaves_running(call: CallRecord) -> bool:
 @lru_cache(maxsize=256)
 def _tells_running(output: str) -> bool:
     return _LAUNCHED.search(output) is not None or _RUNNING.search(output) is not None
-
-
-def is_wait(call: CallRecord) -> bool:
-    """Tell whether `call` waits: see `excuse_of`."""
-    return excuse_of(call) is not None
 
 
 def paused(spans: Sequence[Span]) -> bool:
