@@ -48,8 +48,8 @@ from trimtab_worker._loops import (
     failed_reply,
     structure_json,
 )
-from trimtab_worker._mailbox import KEYS_KEPT, Mailbox
-from trimtab_worker._message import Codec, Envelope, Message
+from trimtab_worker._mailbox import KEYS_KEPT, Mailbox, Message
+from trimtab_worker._message import Codec, Envelope
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
     LEASE_CLOCK,

@@ -14,7 +14,7 @@ from trimtab_worker._events import LeaseCapNear, LeaseEvent, LeaseLost, LeaseReg
 from trimtab_worker._keeper import KEEPER, Keeper, Kept
 from trimtab_worker._lease import Lease
 from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseTerms
-from trimtab_worker._message import Message
+from trimtab_worker._mailbox import Message
 from trimtab_worker._records import MailboxFacts
 
 if TYPE_CHECKING:

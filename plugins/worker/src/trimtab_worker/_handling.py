@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from trimtab import Clock
     from trimtab_worker._health import Watched
     from trimtab_worker._lease import Lease
-    from trimtab_worker._mailbox import Mailbox
-    from trimtab_worker._message import Message
+    from trimtab_worker._mailbox import Mailbox, Message
 
 LOG = logging.getLogger("trimtab_worker")
 Replies = Any

@@ -18,8 +18,7 @@ from trimtab_worker._records import LEASE_CLOCK, LoopSummary
 
 if TYPE_CHECKING:
     from trimtab import Clock
-    from trimtab_worker._mailbox import Mailbox
-    from trimtab_worker._message import Message
+    from trimtab_worker._mailbox import Mailbox, Message
 
 RECONNECT = (1.0, 30.0)
 """Shortest and longest pause after a mailbox failed."""

@@ -7,11 +7,14 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from trimtab_worker._message import Codec, Message
+import attrs
+
+from trimtab_worker._message import Codec
 from trimtab_worker._records import (
     LEASE_CLOCK,
     DeadLetter,
@@ -23,6 +26,7 @@ from trimtab_worker._records import (
     MailboxFacts,
     MailboxStats,
     MessageTooLarge,
+    ReceiptHandleExpiredError,
     StoredMessage,
     UndecodableMessage,
 )
@@ -41,6 +45,60 @@ LONGEST_REASON = 500
 KEYS_KEPT = 7 * 24 * 3600.0
 """Seconds that a key of `send_once` is known: longer than a message waits that a worker dropped."""
 OVER = Lost("the lease has ended by the clock of this worker, or the message was given back")
+
+
+@attrs.frozen(eq=False)
+class Message(Generic[Body]):
+    """One delivery of a message.
+
+    Args:
+        id: of the message; the same at every delivery.
+        body: what was sent.
+        deliveries: how often the message was handed out, this time included.
+        visibility: seconds that the lease lasts, counted from `received`.
+        received: monotonic seconds of the mailbox's clock when it was asked for.
+        receipt: the engine's mark of this delivery.
+        mailbox: where it came from.
+        reply_to: the address for an answer, where the sender wants one.
+        sent_at: when it was sent, where the engine knows.
+        wire: the bytes that were sent.
+    """
+
+    id: str
+    body: Body
+    deliveries: int
+    visibility: float
+    received: float
+    receipt: Any = attrs.field(repr=False)
+    mailbox: Mailbox[Body] = attrs.field(repr=False)
+    reply_to: str | None = None
+    sent_at: datetime | None = None
+    wire: bytes = attrs.field(default=b"", repr=False)
+
+    def ack(self) -> bool:
+        """Remove the message: it was processed. False: refused, the lease is lost."""
+        return self.mailbox.ack(self)
+
+    def nack(self, delay: float = 0.0) -> bool:
+        """Give the message back, ready after `delay` seconds."""
+        return self.mailbox.nack(self, delay)
+
+    def extend(self, seconds: float) -> Extension:
+        """Let the lease last `seconds` from now; may shorten it where the engine does."""
+        return self.mailbox.extend(self, seconds)
+
+    def extend_visibility(self, seconds: float) -> None:
+        """As `extend`, with errors.
+
+        Raises:
+            ReceiptHandleExpiredError: the lease is lost.
+            MailboxError: nothing was extended for another reason.
+        """
+        outcome = self.extend(seconds)
+        if isinstance(outcome, Lost):
+            raise ReceiptHandleExpiredError(f"message {self.id}: {outcome.reason}")
+        if not isinstance(outcome, Granted):
+            raise MailboxError(f"message {self.id} was not extended: {outcome}")
 
 
 class Mailbox(ABC, Generic[Body]):
