@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16)
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17)
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -78,6 +78,22 @@ STILL_WRONG = {
     "r16-it-has-been-a-long-talk-nl": "missed",
     # The answer names its cause in words of one language, the reply in those of another.
     "r16-only-the-owner-can-connect-it-he": "false alarm",
+    # Who has to act, or what was asked for, is told in words.
+    "r17-a-signature-with-ink-th": "false alarm",
+    "r17-only-a-plan-was-wanted-nl": "false alarm",
+    "r17-only-the-first-step-today-pl": "false alarm",
+    "r17-the-offer-awaits-a-nod-sw": "false alarm",
+    # A state of any name with a remaining time: only its tool's words say that it runs.
+    "r17-the-long-print-runs-fi": "false alarm",
+    # A number in the arguments may be the next of a list.
+    "r17-new-address-same-puzzle-nl": "missed",
+    "r17-pictures-nobody-looks-at-sl": "missed",
+    # What is asked in other words each time, of others each time.
+    "r17-the-guide-has-answered-ro": "late",
+    "r17-the-helpers-have-no-hands-bg": "missed",
+    # A wait lies in each round; an answer of the user ends a question, even if it is put again.
+    "r17-the-log-says-it-otherwise-uk": "missed",
+    "r17-yes-i-said-turn-it-on-fi": "missed",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.
