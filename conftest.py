@@ -43,7 +43,7 @@ settings.load_profile("trimtab")
 
 INTO_SITE = "--quiet --no-deps --target site"
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
-MARKED = re.compile(r"^pytestmark = pytest\.mark\.(?:e2e|slow)\b", re.MULTILINE)  # nothing quick
+NOT_QUICK = re.compile(r"^pytestmark = pytest\.mark\.(?:e2e|slow|waits)\b", re.MULTILINE)
 FAILURE = re.compile(r"The [a-z ]+ '[^']*' failed in ")
 PROVIDERS = re.compile(r'entry-points\."trimtab\.(?:guidance|feedback|completion)"')
 STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
@@ -53,14 +53,14 @@ LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as quick what a contributor runs after each change: the tests of core and the providers.
 
-    Without those that are slow or e2e, and without property tests.
+    Without those that are slow, wait or are e2e, and without property tests.
     """
     for item in items:
         if "tests" not in item.path.parts:
             continue  # the suite of `pytest --trimtab`, where the sources are installed
         if "chaos" in item.name:
             item.add_marker(pytest.mark.timeout(1800))  # as many messages as the user asks for
-        marked = item.get_closest_marker("e2e") or item.get_closest_marker("slow")
+        marked = any(map(item.get_closest_marker, ("e2e", "slow", "waits")))
         if not marked and not _is_property(item) and _is_of_the_engine(_part(item.path)):
             item.add_marker("quick")
 
@@ -85,7 +85,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     if collection_path.suffix != ".py":
         return None
-    return True if MARKED.search(collection_path.read_text(encoding="utf-8")) else None
+    return True if NOT_QUICK.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def _is_property(item: pytest.Item) -> bool:

@@ -7,6 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from trimtab import ClassificationResult, DecisionPoint, ToolCall
 from trimtab.events import ProviderFaulted
 
@@ -31,6 +33,7 @@ def test_nobody_waits_behind_the_slow_provider_of_another_thread(kit: Any) -> No
     assert time.monotonic() - began < 4
 
 
+@pytest.mark.waits
 def test_those_behind_an_overdue_provider_are_asked_once(kit: Any) -> None:
     asked: list[str] = []
 

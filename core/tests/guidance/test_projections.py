@@ -99,6 +99,7 @@ def test_a_projection_that_raises_is_a_failure_of_its_provider(kit: Any) -> None
     assert gone.source.name == "follower"
 
 
+@pytest.mark.waits
 def test_a_timeout_reaches_a_projection_that_sleeps(kit: Any) -> None:
     run = kit.run(guidance_providers=[Follower(Sleeping), kit.Speaker("other", category="x")])
     began = time.monotonic()

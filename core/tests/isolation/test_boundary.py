@@ -271,6 +271,7 @@ def test_the_count_of_faults_outlives_a_snapshot(kit: Any) -> None:
     assert provider.asked == 3
 
 
+@pytest.mark.waits
 def test_both_steps_share_one_limit() -> None:
     session, free = Session(), threading.Event()
     slow = TwoSteps(classify=lambda _: time.sleep(0.4) or RELEVANT, provide=lambda _: free.wait(20))

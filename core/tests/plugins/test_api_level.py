@@ -40,6 +40,7 @@ def build(site: Any, level: str, module: str) -> Prompt[Any]:
     return Prompt("a", "b", config=None, guidance_providers=[enable("old")])
 
 
+@pytest.mark.waits
 def test_a_plugin_of_an_earlier_level_works_with_a_note(core: Any, trimtab: Any) -> None:
     with pytest.warns(TrimtabDeprecationWarning, match="written for API level 2; trimtab 0.2.0"):
         prompt = build(core, "level-2", "acme_two")

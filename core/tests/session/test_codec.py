@@ -146,6 +146,7 @@ def test_bytes_and_sets_of_a_result_survive_a_snapshot() -> None:
     assert call.result["data"] == b"\xff"
 
 
+@pytest.mark.waits
 def test_sets_are_recorded_in_one_order_in_every_process() -> None:
     code = (
         "from trimtab import ToolInvoked; from trimtab.events import encode_value; "

@@ -222,6 +222,7 @@ def test_a_slow_recorder_is_one_event():
     assert len(session[ProviderSlow]) == 1
 
 
+@pytest.mark.waits
 def test_an_overdue_recorder_is_left_behind_where_the_run_has_a_timeout():
     release = threading.Event()
 

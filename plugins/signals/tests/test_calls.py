@@ -276,6 +276,7 @@ def test_who_asks_late_sees_the_same(run, data):
     assert signals(other) == signals(played(run))
 
 
+@pytest.mark.waits
 def test_memory_does_not_grow_with_the_run():
     def size(n):
         calls = after(call(x=i, result=f"text {i}" * 200) for i in range(n))

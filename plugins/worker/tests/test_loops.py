@@ -40,6 +40,8 @@ from trimtab_worker import (
     WorkerStuck,
 )
 
+pytestmark = pytest.mark.waits
+
 CONFIG = MainLoopConfig(poll_wait=0.05, longest_silence=60, watchdog_threshold=None)
 QUICK = LeaseExtenderConfig(interval=0.1, extension=1.0, margin=0.05)
 

@@ -99,6 +99,7 @@ def test_the_url_can_ask_for_durable_writes(tmp_path):
     assert synchronous(f"sqlite:///{tmp_path}/b.db?durable=0") == 1
 
 
+@pytest.mark.waits
 def test_a_call_is_given_up_in_the_time_that_the_facts_promise(tmp_path, monkeypatch):
     monkeypatch.setattr("trimtab_worker._sqlite.BUSY", 0.3)
     mailbox = SqliteMailbox(tmp_path / "queue.db")

@@ -33,6 +33,8 @@ from trimtab_worker import (
     WorkConfig,
 )
 
+pytestmark = pytest.mark.waits
+
 CONFIG = MainLoopConfig(poll_wait=0.05, longest_silence=60, watchdog_threshold=None, retry_delay=0)
 
 
