@@ -368,6 +368,21 @@ def test_a_bound_is_one_of_the_arguments_only_if_they_count_something(given, con
     assert (asked is not None and asked.way == WayOut.ARGUMENTS) is concerns
 
 
+@pytest.mark.parametrize(
+    ("answer", "given", "wanted"),
+    [
+        ("hive 7: asleep, no weight now (battery 11 %)", "read(hive=7)", None),
+        ("cue 14: not run, the memory is empty (0 cues)", "run(cue=14)", None),
+        ("95 % is too much, at most 80 %", "dry(humidity=95)", "with humidity=80"),
+        ("humidity: at most 80 %", "dry(humidity=95)", "with humidity=80"),
+    ],
+)
+def test_a_share_of_something_else_and_a_count_of_nothing_are_no_bounds(answer, given, wanted):
+    asked = asked_by(answer, given=given, failed=True)
+
+    assert (asked and asked.change and asked.change.call) == wanted
+
+
 def test_a_bound_of_characters_is_one_of_a_text_that_is_longer():
     answer = "text refused: max 40"
     assert asked_by(answer, given="note(text='short')", failed=True) is None

@@ -48,6 +48,7 @@ _IDS = frozenset({"code", "id", "key", "no", "nr", "number", "ref", "sku", "uuid
 _PLAIN_NUMBER = LazyPattern(
     r"(?<![A-Za-z0-9_.:/-])(?<!line )\d{1,9}(?![.:/-]?\d|[A-Za-z_])(?: ([A-Za-z]{1,20})\b)?"
 )
+_SHARES = LazyPattern(r"(?<![\w.])[\d.]{1,6} ?%")
 _FAR_OFF = 1_000
 """A bound is within so many times of what was given; an id or a sum is not."""
 _SHORTEST = 10
@@ -215,6 +216,9 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
         return None
     number = given[named[0]]
     others = [other for other in told if other != number]
+    if number in _numbers(text):  # beside a number without it, a share is one of something else
+        shares = set(_numbers(" ".join(_SHARES.findall(text))))
+        others = [other for other in others if other not in shares or number in shares]
     if not 1 <= len(others) <= 2 or not all(
         max(number, 1) / _FAR_OFF <= max(other, 1) <= max(number, 1) * _FAR_OFF for other in others
     ):
@@ -223,6 +227,8 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     if len(others) == 2 and low <= number <= high:
         return None
     wanted = high if number > high else low
+    if wanted == 0:
+        return None  # it counts what there is
     return instead(named[0], f"{wanted:g}" if wanted < 1e6 else f"{wanted:.0f}", arguments)
 
 
