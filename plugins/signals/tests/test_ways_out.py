@@ -383,6 +383,35 @@ def test_a_share_of_something_else_and_a_count_of_nothing_are_no_bounds(answer, 
     assert (asked and asked.change and asked.change.call) == wanted
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Nog geen meting: kolk 2 wordt gevuld. Over 6 minuten klaar.",
+        "Kammer 2 wird gefüllt, fertig in 6 Minuten",
+    ],
+)
+def test_a_span_of_time_is_no_bound_of_a_smaller_number(answer):
+    asked = asked_by(answer, given="get_level(chamber=2)", failed=True)
+
+    assert asked is not None and asked.way == WayOut.LATER and asked.seconds == 360
+
+
+def test_an_upper_bound_in_seconds_is_one_of_a_larger_number():
+    asked = asked_by("timeout 60: at most 30 seconds", given="run(timeout=60)", failed=True)
+
+    assert asked is not None and asked.change is not None
+    assert asked.change.call == "with timeout=30"
+
+
+@pytest.mark.parametrize("sample", ["20260131", "19991231"])
+def test_a_date_takes_the_digits_of_a_sample(sample):
+    answer = f"错误:日期“2026-05-03”无效,例如 {sample}。"
+    asked = asked_by(answer, given="count(date='2026-05-03')", failed=True)
+
+    assert asked is not None and asked.change is not None
+    assert asked.change.call == "with date='20260503'"
+
+
 def test_a_bound_of_characters_is_one_of_a_text_that_is_longer():
     answer = "text refused: max 40"
     assert asked_by(answer, given="note(text='short')", failed=True) is None

@@ -299,12 +299,20 @@ def _sampled(text: str, _: str, arguments: _Arguments) -> Change | None:
     samples = [found[0] for found in _SAMPLE.finditer(text)]
     for key, value in arguments.items():
         for sample in samples:
-            if sample.isdigit() or sample in told:
+            if sample in told:
                 continue
-            part = _alike(sample, value)
+            part = _in_digits(sample, value) if sample.isdigit() else _alike(sample, value)
             if part:
                 return instead(key, part, arguments)
     return None
+
+
+def _in_digits(sample: str, value: str) -> str:
+    """Return a date in eight digits, as a sample has it, the year first."""
+    day = read_date(value) if len(sample) == 8 else None
+    if day is None or not read_date(f"{sample[:4]}-{sample[4:6]}-{sample[6:]}"):
+        return ""
+    return "{:04}{:02}{:02}".format(*day)
 
 
 def _alike(sample: str, value: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from enum import StrEnum
 
 import attrs
@@ -289,14 +290,23 @@ def _failing(text: str, given: str) -> Asked | None:
     arguments = arguments_in(given)
     several = several_of(text, arguments)
     change = None if several else change_in(text, given, failed=True)
-    if change is not None and not change.is_form:
+    told = set(_NUMBERS.findall(text)) - {*arguments.values()}
+    lasted = _TOOK.search(text) is not None or len(told) > 1
+    span = None if lasted or lacks_value(given) else _seconds(text)
+    if change is not None and not change.is_form and not (span and _raises(change, told)):
         return Asked(WayOut.ARGUMENTS, text, change=change)
     if several or DECIDES.search(text):
         return Asked(WayOut.ASK, several or text)
-    lasted = _TOOK.search(text) is not None or len(_NUMBERS.findall(text)) > 1
-    span = None if lasted or lacks_value(given) else _seconds(text)
     is_later = span is not None or _STILL.search(text) is not None
     return Asked(WayOut.LATER, text, span) if is_later else None
+
+
+def _raises(change: Change, told: Collection[str]) -> bool:
+    """Return whether a change puts a larger number, which was told, in the place of one: of a span
+    of time it is when to come back, for the bounds of arguments are mostly upper ones.
+    """
+    value, was = (text.rpartition("=")[2].strip("'") for text in (change.call, change.refused))
+    return value in told and was.isdecimal() and int(value) > int(was)
 
 
 def _part_by_form(text: str, given: str) -> Asked | None:
