@@ -49,10 +49,11 @@ _Caused = tuple[object, _Feeds]
 class _Causes:
     """The recorders that cause what happens in this context, until what they did has ended."""
 
-    __slots__ = ("active", "feeds")
+    __slots__ = ("active", "asked", "feeds")
 
-    def __init__(self, feeds: _Feeds) -> None:
+    def __init__(self, feeds: _Feeds, asked: RecorderFeed | None) -> None:
         self.feeds = feeds
+        self.asked = asked  # whose `record` is under way here, and not in another thread
         self.active = True
 
 
@@ -64,9 +65,11 @@ def _causes() -> _Feeds:
     return causes.feeds if causes is not None and causes.active else ()
 
 
-def _caused_by(feeds: _Feeds, work: Callable[..., T], *arguments: Any) -> T:
+def _caused_by(
+    feeds: _Feeds, work: Callable[..., T], *arguments: Any, asked: RecorderFeed | None = None
+) -> T:
     """Return ``work(*arguments)``; what it records is caused by these recorders."""
-    causes = _Causes(feeds)
+    causes = _Causes(feeds, asked)
     token = _CAUSES.set(causes)
     try:
         return work(*arguments)
@@ -105,7 +108,6 @@ class RecorderFeed:
         self._worker: Worker | None = None
         self._returned: deque[_Caused] = deque()
         self._adding = Lock()
-        self._under_way = False
         self._reports = self._warned = False
 
     def wants(self, event: object) -> bool:
@@ -115,7 +117,7 @@ class RecorderFeed:
         causes = _causes()
         if self not in causes:
             self._queue.append((event, causes))
-        elif self._under_way:
+        elif (active := _CAUSES.get()) is not None and active.asked is self:
             self._reports = True
 
     def drain(self) -> None:
@@ -165,11 +167,7 @@ class RecorderFeed:
             self._queue.clear()
             return
         causes = (*causes, self)
-        self._under_way = True
-        try:
-            reply = _caused_by(causes, self._call, event)
-        finally:
-            self._under_way = False
+        reply = _caused_by(causes, self._call, event, asked=self)
         _caused_by(causes, self._handed_over, reply)
         self._returned += [(record, causes) for record in reply.value or ()]
 
