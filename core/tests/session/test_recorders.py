@@ -394,3 +394,32 @@ def test_two_recorders_that_add_to_the_run_from_many_threads_do_not_wait_for_eac
         list(pool.map(lambda n: run.tool_started("read", {}, f"c{n}"), range(200)))
 
     assert len(session[Remark]) == len(session[Plain]) == 200
+
+
+def test_what_one_thread_adds_while_another_asks_the_recorder_is_no_report_of_it():
+    asked, added = threading.Event(), threading.Event()
+
+    class Adds(Notes):
+        def record(self, event):
+            if getattr(event, "call_id", None) == "first":
+                return [Plain("one"), Plain("two")]
+            if getattr(event, "call_id", None) == "second":
+                asked.set()
+                assert added.wait(5)
+            return None
+
+    class Listens(Notes):
+        def record(self, event):
+            if event == Plain("one"):
+                pool.submit(run.tool_started, "read", {}, "second")
+                assert asked.wait(5)
+            if event == Plain("two"):
+                added.set()
+
+    session = Session()
+    run = session.open_run(prompt(Adds(), Listens(name="listens")))
+    with ThreadPoolExecutor(1) as pool:
+        run.tool_started("read", {}, "first")
+
+    assert added.is_set()
+    assert session[ProviderFaulted].all() == ()
