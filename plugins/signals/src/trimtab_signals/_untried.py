@@ -20,6 +20,7 @@ from trimtab import GuidanceContext
 from trimtab.events import CallOrigin, UserMessage
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
+from trimtab_signals._closing import size_of_pieces
 from trimtab_signals._profiles import (
     CIRCUMSTANCES,
     EDITING,
@@ -113,6 +114,8 @@ _LEADS = 2
 _NO_THINGS = frozenset({"fetch", "find", "get", "retrieve"})
 _LEAST_VERB = 4
 """Letters of a verb that is looked for inside of a word: "claim" in "claimed"."""
+_LEAST_WORD = 4
+"""Letters of a word that two texts share by more than grammar; most other scripts need fewer."""
 _MISSING = LazyPattern(
     r"(?i)not[ _]found|no such|no \w+ (?:found|match)|no (?:match|result|route|entr|row|item|hit)"
     r"|\b0 \w+|unknown|n[o']t exist|\bnone\b|\[\]"
@@ -137,15 +140,12 @@ _SEEKS = LazyPattern(
     r"|يبحث|ค้น|搜尋|搜索|查找)"
     r"|\b(?:bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|검색)\w{0,4}\Z"
 )
-_ELSEWHERE = (("find", _SEEKS), ("show", _SHOWS))
+_FOREIGN_VERBS = (("find", _SEEKS), ("show", _SHOWS))
 """The verbs of a look in other languages, where the first clause of a description begins or ends
 with it. None that is one of a change as well, as that for "apply" is in some: what a tool does of
 which nothing else is known may be a change."""
 _CLAUSE = LazyPattern(r"[.,;:(。、।]")
 _ANY_WORD = LazyPattern(r"[A-Z]+(?![^\W\dA-Z_])|[^\W\d_][^\W\dA-Z_]*|\d+")
-_UNSPACED = LazyPattern(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-)
 
 
 @lru_cache(maxsize=512)
@@ -153,7 +153,7 @@ def _spoken(text: str) -> tuple[str, ...]:
     """Return the words of a text in lower case; of a script without spaces pairs of its signs."""
     found: list[str] = []
     for word in _ANY_WORD.findall(text):
-        if _UNSPACED.match(word):
+        if size_of_pieces(word):
             found += (word[at : at + 2] for at in range(max(len(word) - 1, 1)))
         else:
             found.append(word.lower())
@@ -227,9 +227,9 @@ def _verb(words: Sequence[str], told: Sequence[str], description: str) -> str:
     if found and not (thing and told and (told[0] in _READS or found not in told[:_LEADS])):
         return found
     first = _CLAUSE.split(description.lower())[0].strip()
-    elsewhere = (verb for verb, says in _ELSEWHERE if says.search(first))
+    foreign = (verb for verb, says in _FOREIGN_VERBS if says.search(first))
     if told:
-        return next(elsewhere, told[0])
+        return next(foreign, told[0])
     last = words[-1] if words else ""
     if _stem(last) in _STATES or (len(words) < 3 and _stem(last) in _EXPLAINING):
         return "get"
@@ -431,7 +431,7 @@ def _worth(
         name: sum(
             (1 - math.log(counts[stem]) / most) * ((stem in problem.told) + 2 * (stem in wanted))
             for stem in (words.nouns | words.told) - _NO_MATTER - {_stem(words.verb)}
-            if len(stem) >= _LEAST_VERB or not stem.isascii()
+            if len(stem) >= _LEAST_WORD or not stem.isascii()
         )
         for name, words in known.items()
     }
