@@ -11,7 +11,7 @@ __all__, __getattr__, __dir__ = lazy_names(
             "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
         ),
         "_plugins.configuration": "state_home",
-        "_plugins.discovery": "discover installed_version refresh",
+        "_plugins.discovery": "discover entry_points_of installed_version refresh",
         "_plugins.loading": "construct load",
         "_plugins.options": "Option options_of",
         "_plugins.resolution": "matching resolve resolve_all select",

@@ -18,6 +18,7 @@ from trimtab._plugins.configuration import (
 )
 from trimtab._plugins.discovery import (
     discover as discover,
+    entry_points_of as entry_points_of,
     installed_version as installed_version,
     refresh as refresh,
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from importlib.metadata import EntryPoint
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from trimtab import ConfigurationError
+from trimtab.inspection import refresh
 from trimtab_testing import _commands, _pytest_plugin
 
 
@@ -18,18 +20,31 @@ def parsed(*arguments: str) -> argparse.Namespace:
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the kit of one host be installed whose runtime is missing."""
-    kits = [EntryPoint("acme", "no_such_runtime:KIT", _commands.KITS)]
-    monkeypatch.setattr(_commands, "entry_points", lambda group: kits)
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Let the kit of a host be installed whose runtime is missing, and a damaged package."""
+    packages = {
+        "acme": f"[{_commands.KITS}]\nacme = no_such_runtime:KIT\nempty = argparse:KIT\n".encode(),
+        "stranger": b"[console_scripts]\n\xff = no entry point\n",
+    }
+    for name, entries in packages.items():
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_bytes(entries)
+    monkeypatch.syspath_prepend(tmp_path)
+    refresh()
+    yield
+    monkeypatch.undo()
+    refresh()
 
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("host", "said"),
     [
-        ("acne", "Did you mean 'acme'.* Installed: 'acme'"),
+        ("acne", "Did you mean 'acme'.* Installed: .*'acme'"),
         ("acme", "can't be played: No module named 'no_such_runtime'"),
+        ("empty", "can't be played: module 'argparse' has no attribute 'KIT'"),
     ],
 )
 def test_a_host_without_a_kit_is_refused_with_a_reason(host: str, said: str) -> None:

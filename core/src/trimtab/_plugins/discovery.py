@@ -244,6 +244,23 @@ def _installed() -> Registry:
     return _scan(_all_by_name())
 
 
+def entry_points_of(group: str) -> dict[str, str]:
+    """Return what is installed in a group of any name: ``module:attribute`` by name.
+
+    A package whose metadata is damaged is left out; `discover` says what is wrong with it.
+
+    Args:
+        group: the whole name of the group.
+    """
+    found: dict[str, str] = {}
+    for folders in _all_by_name().values():
+        whole = next((copy for copy in map(_read, folders) if not copy.error), None)
+        for line in entry_lines(whole.text) if whole else ():
+            if line.group == group and line.value:
+                found.setdefault(line.name, line.value)
+    return found
+
+
 def installed_version(name: str) -> str | None:
     """Return the version of the first whole copy of a distribution or None.
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import resolve_name
 from string import Template
 from typing import TYPE_CHECKING
 
 import attrs
 
 from trimtab import ConfigurationError
-from trimtab.inspection import did_you_mean, others_to_stderr, quoted_list, say, writing
+from trimtab.inspection import (
+    did_you_mean,
+    entry_points_of,
+    others_to_stderr,
+    quoted_list,
+    say,
+    writing,
+)
 from trimtab.text import sanitize
 
 if TYPE_CHECKING:
@@ -143,14 +150,14 @@ def _run_conformance(options: argparse.Namespace) -> int:
 
 
 def _kit(host: str) -> HostKit:
-    known = {entry.name: entry for entry in entry_points(group=KITS)}
+    known = entry_points_of(KITS)
     if host not in known:
         raise ConfigurationError(
             f"No installed package has a kit of the host {sanitize(host, 80)!r}."
             f"{did_you_mean(host, known)} Installed: {quoted_list(sorted(known))}."
         )
     try:
-        kit: HostKit = known[host].load()
-    except ImportError as error:
+        kit: HostKit = resolve_name(known[host])
+    except (ImportError, AttributeError, ValueError) as error:
         raise ConfigurationError(f"The kit of {host!r} can't be played: {error}") from error
     return kit
