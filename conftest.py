@@ -17,6 +17,8 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
+import timeit
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +146,15 @@ def _no_provider_fails(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     told = [record.getMessage() for record in caplog.get_records("call")]
     assert [message for message in told if FAILURE.match(message)] == []
+
+
+@pytest.fixture(scope="session")
+def seconds() -> Callable[[Callable[[], object]], float]:
+    """Measure what a piece of work takes of the CPU: the quickest of three times.
+
+    One time alone may hold a collection of all garbage, which takes longer after many tests.
+    """
+    return lambda work: min(timeit.repeat(work, timer=time.thread_time, number=1, repeat=3))
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -44,11 +42,11 @@ def test_a_malformed_version_will_not_do(version):
 
 
 @pytest.mark.parametrize("size", [300, 10_000, 1_000_000])
-def test_hostile_requirements_are_refused_at_once(size):
-    began = time.process_time()
+def test_hostile_requirements_are_refused_at_once(size, seconds):
+    text = "trimtab" + " " * size + "(("
 
-    assert parse_requirement("trimtab" + " " * size + "((") is None
-    assert time.process_time() - began < 1
+    assert parse_requirement(text) is None
+    assert seconds(lambda: parse_requirement(text)) < 1
 
 
 numbers = st.sampled_from(["0", "1", "2", "10", "01", "0.1", "1.0", "1.0.0", "1.0.1", "1.2", "2.0"])

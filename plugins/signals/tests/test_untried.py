@@ -1,6 +1,5 @@
 """Which tools are proposed to an agent that is stuck, and in what order."""
 
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -289,12 +288,14 @@ def test_any_names_answers_and_descriptions_give_untried_tools_in_one_order(name
 
 
 @pytest.mark.parametrize("hostile", ["{" + "a" * 100_000, "no " * 50_000, "_=," * 40_000])
-def test_hostile_answers_take_no_longer_than_their_length_asks_for(hostile):
+def test_hostile_answers_take_no_longer_than_their_length_asks_for(hostile, seconds):
     calls = recent(*[("get_me", {"a": hostile}, hostile, True)] * 3)
-    began = time.process_time()
     told = dict.fromkeys(FORGE, hostile)
-    ranked(FORGE, ("get_me",), ToolProfiles(), calls=calls, descriptions=told)
-    assert time.process_time() - began < 1.0
+
+    def rank():
+        ranked(FORGE, ("get_me",), ToolProfiles(), calls=calls, descriptions=told)
+
+    assert seconds(rank) < 1.0
 
 
 @pytest.mark.parametrize("answer", ["error", "not allowed", "0 rows"])
