@@ -62,6 +62,8 @@ LIMITS: list[tuple[str, str, str, float]] = [
     (PROXY, "waits longer than {} seconds", "_proxy._guidance.DECISION_SECONDS", 5),
     (PROXY, "waits {} seconds for checkers", "_proxy._guidance.JUDGE_SECONDS", 60),
     (PROXY, "are limited to 64 MB", "_proxy._upstreams.MOST_BODY_BYTES", 64 * 1024 * 1024),
+    (PROXY, "Up to 16 MB of the messages", "_proxy._reader.MOST_CHARACTERS", 16_000_000),
+    (PROXY, "of the last {} requests stay", "_proxy._reader.MOST_KEPT", 8),
     (PROXY, "{} conversations are followed", "_proxy._threads.MOST_THREADS", 64),
     (SAID, "beyond 20 MB (or half of", "_trace._journal.recorder.LARGEST_BYTES", 20_000_000),
     (COST, "arguments up to {} characters", "._session.retention._KEPT_PARAMS", 256),

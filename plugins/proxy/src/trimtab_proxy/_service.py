@@ -21,7 +21,7 @@ from trimtab_proxy._identity import Headers
 from trimtab_proxy._items import Answer, Json, Wire, items_of, objects
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._openai import ChatCompletions, Responses
-from trimtab_proxy._reader import Insertion, read
+from trimtab_proxy._reader import Insertion, Reader
 
 ANTHROPIC_MESSAGES = AnthropicMessages()
 CHAT_COMPLETIONS = ChatCompletions()
@@ -103,6 +103,7 @@ class GuideService:
 
     def __init__(self, guide: Guide) -> None:
         self.guide = guide
+        self._reader = Reader()
         self._lock = Lock()
         self._tickets: OrderedDict[int, Decision] = OrderedDict()
         self._number = 0
@@ -112,10 +113,9 @@ class GuideService:
     ) -> Decided:
         """Return what becomes of a request to the API of this name."""
         api = wire_named(wire)
-        document = read(api, body)
+        document = self._reader.read(api, body)
         texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-        items = items_of(api, document.fields)
-        decision = self.guide.request(api, texts, document.fields, items, provider)
+        decision = self.guide.request(api, texts, document.fields, document.items, provider)
         ticket = self._ticket(decision) if decision.thread is not None else None
         last = document.last.value if decision.words and document.last else None
         place = api.place(last) if isinstance(last, dict) else None
