@@ -198,6 +198,47 @@ def test_the_use_of_a_tool_can_count_like_a_delivery(kit: Any) -> None:
     assert spoken == [5]
 
 
+def test_a_delivery_after_the_use_of_the_tool_counts_from_the_delivery(kit: Any) -> None:
+    trigger = every(kit.Commentator(), every_n_seconds=30, reset_by="todo")
+    run = kit.run(feedback_providers=[trigger])
+    kit.call(run, "todo")
+    spoken = []
+    for second in range(0, 100, 10):
+        spoken += [second] if run.feedback() else []
+        kit.clock.advance(10)
+
+    assert spoken == [30, 60, 90]
+
+
+def test_what_another_thread_is_asked_for_is_not_due(kit: Any) -> None:
+    asked: list[int] = []
+
+    def say(_: Any) -> Feedback:
+        asked.append(1)
+        if len(asked) == 1:
+            thread = threading.Thread(target=lambda: beside.append(run.feedback()))
+            thread.start()
+            thread.join()
+        return Feedback(summary="once")
+
+    beside: list[Any] = []
+    run = kit.run(feedback_providers=[every(kit.Commentator(say=say), every_n_calls=1)])
+    kit.call(run)
+
+    assert "once" in (run.feedback() or "")
+    assert (beside, len(asked)) == ([None], 1)
+    assert kit.session[ProviderFaulted].latest() is None
+
+
+def test_of_a_long_feedback_a_hundred_observations_are_kept(kit: Any) -> None:
+    many = Feedback(summary="much", observations=[Observation("c", str(n)) for n in range(150)])
+    run = kit.run(feedback_providers=[every(kit.Commentator(say=lambda _: many), every_n_calls=1)])
+    kit.call(run)
+    (said,) = run.due_feedback()
+
+    assert [one.description for one in said.observations] == [str(n) for n in range(100)]
+
+
 def test_pauses_grow_and_end(kit: Any) -> None:
     trigger = {"every_n_calls": 10, "backoff": 2, "max_per_run": 3}
     run = kit.run(feedback_providers=[every(kit.Commentator(), **trigger)])

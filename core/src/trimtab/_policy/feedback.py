@@ -50,7 +50,8 @@ class FeedbackState:
         if event is None:
             return used
         last = Mark(event.call_index + 1, event.elapsed or 0.0)
-        return last if used is None or used.calls < last.calls else used
+        # Delivered after as many calls as it was used at: then it was delivered after its use.
+        return last if used is None or used.calls <= last.calls else used
 
     def delivered(self, event: Feedback) -> None:
         name = event.provider_name
