@@ -499,3 +499,34 @@ def test_a_request_to_stop_is_restored_and_ends_with_the_next_request_of_the_use
     assert Driver(resumed).stop_request is None
     resumed.model_responded(text="on")
     assert resumed.guide(SELECT).text
+
+
+@pytest.mark.parametrize(("turns", "level_then"), [(3, 2), (4, 1)])
+def test_an_episode_ends_after_three_turns_in_which_nothing_was_seen(
+    kit: Any, turns: int, level_then: int
+) -> None:
+    seen_at = {1, 1 + turns}
+    speaker = kit.Speaker(
+        text=level, verdict=lambda c: about("loop") if c.tool_call_count in seen_at else False
+    )
+    run = kit.run(guidance_providers=[GuidanceProviderConfig(speaker, cooldown_turns=0)])
+    for _ in range(1 + turns):
+        kit.call(run)
+        run.guide(SELECT)
+
+    assert [event.level for event in kit.session[GuidanceDelivered].all()] == [1, level_then]
+
+
+def test_no_stop_is_asked_for_in_the_turn_of_the_nudge(kit: Any) -> None:
+    speaker = kit.Speaker(text=lambda c: f"at {c.decision_point}", verdict=about("loop"))
+    config = GuidanceProviderConfig(speaker, cooldown_turns=0, stop_after=1)
+    run = kit.run(guidance_providers=[config], host=Host(stops=True))
+    kit.call(run)
+    run.guide(SELECT)
+    run.guide(DecisionPoint.PRE_RESPONSE)
+    at_once = kit.session[StopRequested].latest()
+    kit.call(run)
+    run.guide(SELECT)
+
+    assert at_once is None
+    assert kit.session[StopRequested].latest() is not None

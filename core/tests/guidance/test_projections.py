@@ -287,6 +287,26 @@ def test_a_projection_that_raises_while_it_is_quiet_is_its_providers_failure(kit
     assert len(kit.session[ProviderQuarantined].all()) == 1
 
 
+class QuietEachSecondTime(Counting):
+    quiet = True
+
+    def call_ended(self, call: Any) -> None:
+        super().call_ended(call)
+        self.quiet = self.calls % 2 == 0
+
+
+class FailsAlways(Telling):
+    def classify(self, *, context: Any) -> ClassificationResult:
+        raise ValueError("classify broke")
+
+
+def test_a_failure_is_not_forgotten_because_its_projection_is_quiet(kit: Any) -> None:
+    run = kit.run(guidance_providers=[FailsAlways(QuietEachSecondTime)])
+    list(play(kit, run, 3))
+
+    assert len(kit.session[ProviderQuarantined].all()) == 1
+
+
 class SlowWhileQuiet(Slow):
     quiet = True
 

@@ -25,9 +25,11 @@ from trimtab import (
     ToolInvoked,
 )
 from trimtab.events import (
+    CallOrigin,
     CompletionStatus,
     FeedbackSuppressed,
     GuidanceSuppressed,
+    ModelResponded,
     RunClosed,
     UserMessage,
 )
@@ -354,3 +356,38 @@ def test_the_twins_for_event_loops_say_the_same(drive: Any) -> None:
 def test_text_is_appended_as_a_paragraph() -> None:
     assert append_text("done", "") == "done"
     assert append_text("done", "<x>") == "done\n\n<x>"
+
+
+def test_a_call_of_the_harness_goes_on_when_the_model_responds(drive: Any) -> None:
+    driver = drive()
+    driver.run.tool_started("hook", {}, "h1", caller=CallOrigin.HARNESS)
+    driver.responded("", CALLS)
+
+    assert driver.run.recent_tool_calls(9) == ()
+    assert driver.run.tool_finished("h1", "ok").result == "ok"
+
+
+def test_of_a_response_with_its_own_time_it_is_not_known_when_it_was_asked_for(drive: Any) -> None:
+    driver = drive()
+    driver.next_request()
+    driver.responded("live")
+    driver.next_request()
+    driver.responded("read later", at=driver.run.session.clock.now())
+    live, later = driver.run.session[ModelResponded].all()
+
+    assert (live.started, later.started) == (live.at, None)
+
+
+def test_a_request_during_which_the_user_spoke_is_no_retry(kit: Any) -> None:
+    def verdict(_: Any) -> bool:
+        if speaker.asked == 1:
+            driver.user_said("and something else")
+        return True
+
+    speaker = kit.Speaker(verdict=verdict)
+    driver = Driver(kit.run(guidance_providers=[speaker]), timeout=None)
+    driver.next_request()
+    driver.next_request()
+    driver.next_request()
+
+    assert speaker.asked == 2

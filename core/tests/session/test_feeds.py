@@ -284,3 +284,45 @@ def test_a_provider_can_not_change_the_record_of_a_run():
     public = {name for name in dir(Trajectory) if not name.startswith("_")}
 
     assert public - {"calls", "follow", "projection", "tool_profiles", "turns"} == {"attach"}
+
+
+def test_a_turn_is_closed_before_a_checker_looks(kit):
+    run = kit.run()
+    run.trajectory.attach("listener", Listener())
+    kit.call(run)
+    run.check_completion()
+
+    assert run.trajectory.projection("listener").heard[-1] == ("turn", 1)
+
+
+def test_a_call_without_a_turn_is_a_turn_of_its_own(kit):
+    run = kit.run()
+    run.trajectory.attach("listener", Listener())
+    run.session.dispatch(call(run_id=run.run_id))
+
+    assert run.trajectory.projection("listener").heard == [("call", "read", "text"), ("turn", 1)]
+
+
+def test_of_a_large_turn_a_projection_gets_the_first_64_calls(kit):
+    run = kit.run()
+    run.trajectory.attach("listener", Listener())
+    for number in range(70):
+        run.tool_started("read", {}, str(number))
+        run.tool_finished(str(number), "text")
+    run.model_responded()
+
+    assert run.trajectory.projection("listener").heard[-1] == ("turn", 64)
+
+
+def test_where_the_clock_stands_still_a_projection_that_joins_late_hears_turn_by_turn(kit):
+    run = kit.run()
+    heard = []
+    for text in "ab":
+        run.model_responded(text=text)
+        run.tool_started("read", {}, text)
+        run.tool_finished(text, text)
+        heard += [("said", text, False), ("call", "read", text), ("turn", 1)]
+    run.guide("pre_tool_selection")
+    run.trajectory.attach("late", Listener())
+
+    assert run.trajectory.projection("late").heard == heard

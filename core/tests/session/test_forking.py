@@ -115,3 +115,28 @@ def test_a_fork_that_makes_no_sense_is_refused(parent: Any, calls: Any) -> None:
 def test_a_fork_needs_an_identifier_of_its_own(parent: Any) -> None:
     with pytest.raises(SessionError, match="is known already"):
         parent.session.fork_run(parent, run_id=parent.run_id)
+
+
+def test_a_provider_that_leaves_a_fork_stays_in_its_parent(kit: Any) -> None:
+    speaker = kit.Speaker(verdict=lambda c: 1 / 0 if c.agent_id == "fork" else True)
+    run = kit.run(guidance_providers=[speaker])
+    kit.call(run)
+    fork = kit.session.fork_run(run, agent_id="fork")
+    for _ in range(3):
+        kit.call(fork)
+        fork.guide("pre_tool_selection")
+
+    assert fork.state.quarantined
+    assert run.guide("pre_tool_selection")
+
+
+def test_a_fork_at_a_call_does_not_know_what_was_checked_after_it(kit: Any) -> None:
+    run = kit.run(completion_checkers=[kit.Checker()])
+    kit.call(run)
+    kit.clock.advance(1)
+    run.check_completion()
+    kit.clock.advance(1)
+    kit.call(run)
+    fork = kit.session.fork_run(run, calls=1)
+
+    assert fork.check_completion().attempt == 0

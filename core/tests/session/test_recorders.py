@@ -26,6 +26,7 @@ from trimtab import (
     ToolInvoked,
     load_configuration,
 )
+from trimtab._run import recording
 from trimtab.events import (
     CompletionAsked,
     FeedbackAsked,
@@ -239,6 +240,34 @@ def test_an_overdue_recorder_is_left_behind_where_the_run_has_a_timeout():
     assert time.monotonic() - began < 5
     release.set()
     assert len(session[ProviderQuarantined]) == 1
+
+
+def test_a_recorder_that_another_thread_has_is_waited_for_once(monkeypatch):
+    monkeypatch.setattr(recording, "PATIENCE", 0.1)
+    held, release = threading.Event(), threading.Event()
+
+    class Stuck(Notes):
+        def record(self, event):
+            super().record(event)
+            if len(self.heard) == 2:
+                held.set()
+                release.wait(20)
+
+    stuck = Stuck()
+    run = Session().open_run(prompt(stuck))
+    thread = threading.Thread(target=one_call, args=(run,))
+    thread.start()
+    held.wait(20)
+    began = time.monotonic()
+    for number in range(1, 11):
+        one_call(run, number)
+    taken = time.monotonic() - began
+    release.set()
+    thread.join()
+    run.close()
+
+    assert taken < 1
+    assert len(stuck.heard) == 2 + 2 * 11
 
 
 def test_with_a_timeout_a_recorder_hears_the_same_in_the_same_order():

@@ -283,3 +283,13 @@ def test_the_agents_tools_are_the_hosts_and_those_of_prompt_and_sections(kit: An
     assert unknown.tools is None
     assert known.tools is None
     assert hosted.tools == {"inner", "outer", "host"}
+
+
+def test_a_duration_does_not_depend_on_when_the_clock_began(kit: Any) -> None:
+    kit.clock.advance(100)
+    run = kit.run()
+    kit.clock.advance(5)
+    run.tool_started("read", {}, "c1")
+    kit.clock.advance(2)
+
+    assert run.tool_finished("c1", "text").duration == 2

@@ -22,6 +22,7 @@ from trimtab import (
     ToolInvoked,
     keep_last,
 )
+from trimtab._run import saving
 from trimtab.events import (
     ModelResponded,
     ObserverFaulted,
@@ -528,3 +529,40 @@ def test_a_session_that_keeps_all_keeps_frequent_events_too():
         session.dispatch(Frequent(number=number))
 
     assert len(session[Frequent]) == 300
+
+
+def test_an_event_without_a_run_keeps_its_time(kit: Any) -> None:
+    run = kit.run()
+    before = kit.clock.now()
+    kit.clock.advance(60)
+    kit.session.dispatch(UserMessage(text="go", at=before))
+
+    event = kit.session[UserMessage].latest()
+    assert (event.run_id, event.at) == (run.run_id, before)
+
+
+def test_a_long_name_of_an_argument_is_not_kept_for_ever(kit: Any) -> None:
+    session = Session(clock=kit.clock, keep=1)
+    run = type(kit)(kit.clock, session).run()
+    for number in range(3):
+        kit.call(run, params={"k" * 300: number})
+
+    oldest, *_, newest = session[ToolInvoked].all()
+    assert isinstance(oldest.params, ResultDigest)
+    assert newest.params == {"k" * 300: 2}
+
+
+def test_a_call_that_ends_while_a_snapshot_is_written_is_not_in_it(
+    kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, write = kit.run(), saving.dump
+    kit.call(run)
+
+    def dump(*parts: Any) -> str:
+        kit.call(run)  # as another thread may
+        return write(*parts)
+
+    monkeypatch.setattr(saving, "dump", dump)
+    restored = Session.restore(kit.session.snapshot())
+
+    assert len(restored[ToolInvoked]) == restored.runs()[run.run_id].calls == 1
