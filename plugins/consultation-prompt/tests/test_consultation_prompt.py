@@ -217,6 +217,12 @@ def test_at_most_two_rounds_a_run():
     assert [n for n, spoke in enumerate(said, 1) if spoke] == [5, 10]
 
 
+def test_a_second_round_may_come_five_turns_after_the_first():
+    agent = Agent(ConsultationPromptProvider(failure_threshold=1))
+    said = [agent.turn((f"tool_{number}", {}, f"FAIL {number}")) for number in range(8)]
+    assert [n for n, text in enumerate(said) if text] == [0, 5]
+
+
 def test_a_loop_that_goes_on_after_its_nudges():
     agent = Agent(before=[GuidanceProviderConfig(LoopWatch(), cooldown_turns=2)])
     said = [agent.turn(("look", {}, None)) for _ in range(10)]

@@ -141,8 +141,7 @@ class Streak(CallProjection):
         if self.batched or calls == 0:
             return
         last, self._last = self._last, None
-        if calls > 1:
-            self.batched, last = True, None
+        self.batched = calls > 1
         if last is None or last[0].failed:
             self._begin_anew()
         else:
