@@ -78,13 +78,6 @@ STILL_WRONG = {
     "r16-it-has-been-a-long-talk-nl": "missed",
     # The answer names its cause in words of one language, the reply in those of another.
     "r16-only-the-owner-can-connect-it-he": "false alarm",
-    # Who has to act, or what was asked for, is told in words.
-    "r17-a-signature-with-ink-th": "false alarm",
-    "r17-only-a-plan-was-wanted-nl": "false alarm",
-    "r17-only-the-first-step-today-pl": "false alarm",
-    "r17-the-offer-awaits-a-nod-sw": "false alarm",
-    # A state of any name with a remaining time: only its tool's words say that it runs.
-    "r17-the-long-print-runs-fi": "false alarm",
     # A number in the arguments may be the next of a list.
     "r17-new-address-same-puzzle-nl": "missed",
     "r17-pictures-nobody-looks-at-sl": "missed",
@@ -120,11 +113,22 @@ SAID_IN_WORDS = {
     "end-s2-lack-it",
     # What is asked for is not named.
     "end-q-ru-two",
-    # Of a condition a name comes again, of a state none of it.
+    # Of a condition a name comes again, or nothing.
     "end-s2-stage-en",
-    "end-s2-perm-de",
+    "end-x-approval-yo",
+    "end-x-review-lb",
     # The code that it needs was sent in words of a language, and the reply names it first.
     "end-n-otp-ur",
+    "end-x-otp-my",
+    # Who signs is told with a negation that no list holds.
+    "end-x-sign-am",
+    # A question to go on that names what the steps name, and one that the user puts to push.
+    "end-x-order-of-work-mr",
+    "end-z-only-first-why-es",
+    # A ban of questions, answered with "before".
+    "end-w-issue-en",
+    # "Is enough" for "only", and numbers that are words.
+    "end-w-two-zh",
 }
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
@@ -222,12 +226,14 @@ def test_reports_that_the_rules_have_learnt_from(backtest, path):
 
 def test_ends_of_turns_in_languages_of_which_the_rules_know_little(backtest):
     """Of the first 87 half were right before the rules looked at what closings share with the run;
-    of the last 24 (end-n-…), in other languages, 18 were, and 20 when they were first looked at.
+    of the next 24 (end-n-…), in other languages, 18 were, and 20 when they were first looked at; of
+    the 94 behind them (end-w-…, end-x-…, end-z-…) 66 were before the rules knew particles that
+    limit an order.
     """
     _, document = backtest(CLOSINGS)
     wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
 
-    assert len(document["runs"]) == 111
+    assert len(document["runs"]) == 205
     assert wrong == SAID_IN_WORDS
 
 

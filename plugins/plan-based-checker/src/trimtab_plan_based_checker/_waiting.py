@@ -22,9 +22,11 @@ from trimtab_signals import (
     has_ended,
     in_progress,
     is_aside,
+    is_question,
     name_words,
     reason_to_stop,
     requests_in,
+    words_of,
 )
 
 _EDGE = 1_200
@@ -56,6 +58,13 @@ _LONGEST_STATE = 300
 """Characters of an answer that says what it waits for and no more."""
 _SHORT_NUMBER = 3
 """Characters of a number that may stand in a text by chance; that of a case or a job has more."""
+_LONGEST_RECEIPT = 80
+"""Characters of an answer that says that a question was put."""
+_STATE = LazyPattern(
+    r"[:=]\s?[\"']?(?!(?i:true|false|none|null)\b)([^\W\d_][^\"',{}\[\]\n\d]{2,40})[\"']?\s?(?=[,}\n]|$)"
+)
+_CASE = LazyPattern(r"[^\W\d_]{1,6}[-_]?\d[\w-]*|\d{4,}")
+"""The name of a job or a case: it has a number; a file has a point in its name."""
 _OF_LAUNCHED = ("background", "async", "notified")
 """One of these stands in each text in which the expression is found."""
 
@@ -85,6 +94,7 @@ class Waits(CallProjection):
 
     _end: Ending = attrs.field(factory=Ending)
     _asked: bool = False
+    _question: bool = False
     _tasks: dict[str, bool] = attrs.field(factory=dict)
 
     def reason(self, open_steps: Sequence[str], done_steps: Sequence[str] = ()) -> str:
@@ -98,7 +108,7 @@ class Waits(CallProjection):
         told = self._tasks and _BEHIND.search(said)
         if told or any(behind or task in said for task, behind in self._tasks.items()):
             return "work that it started is still running"
-        if self._asked:
+        if self._asked or (self._question and (self._end.told or not said)):
             return "it asks the user"
         return reason_to_stop(attrs.evolve(self._end, left=open_steps, done=done_steps))
 
@@ -114,9 +124,13 @@ class Waits(CallProjection):
             self._notified(message.text)
         else:
             end = self._end
-            self._end = Ending(message=message.text[:_EDGE], told=end.told, before=end.reply)
+            self._end = Ending(
+                message=message.text[:_EDGE], told=end.told, before=end.reply, cases=end.cases
+            )
 
     def _notified(self, text: str) -> None:
+        for case in [case for case in self._end.cases if case in text]:
+            del self._end.cases[case]
         named = [task for task in self._tasks if task in text]
         for task in named or (list(self._tasks) if has_ended(text) else ()):
             del self._tasks[task]
@@ -133,8 +147,10 @@ class Waits(CallProjection):
         given = arguments_of(event.params)
         params = given if isinstance(given, dict) else {}
         end.sent = ""
+        texts = [one for one in params.values() if isinstance(one, str)]
+        receipt = call.size <= _LONGEST_RECEIPT and not re.search(r"\d", call.output)
+        self._question = receipt and not call.failed and any(map(is_question, texts))
         if words & _MESSAGES and not call.failed:
-            texts = (one for one in params.values() if isinstance(one, str))
             end.sent = requests_in("\n".join(texts)[:_EDGE])
         asks = _asks(words) or (
             call.size <= _LONGEST_STATE and _is_in(call.output, _AWAITS, _OF_AWAITS)
@@ -142,6 +158,8 @@ class Waits(CallProjection):
         self._asked = not call.failed and asks and not _is_answered(call, params)
         if self._tasks and not call.failed:
             self._ended(call, words)
+        if not call.failed:
+            self._follow(call)
         if call.failed or len(self._tasks) == _LONGEST_TASKS:
             return
         found = _TASK_ID.search(call.output)
@@ -156,6 +174,18 @@ class Waits(CallProjection):
             if case := next((one for one in cases if any(map(str.isdigit, one))), ""):
                 self._tasks[case] = False
 
+    def _follow(self, call: CallRecord) -> None:
+        """Keep names of what may run: told with a state, which later answers about it repeat."""
+        states = _STATE.findall(call.output) if call.size <= _LONGEST_STATE else []
+        states = [one for one in states if not (confirms(one) or has_ended(one))]
+        cases = self._end.cases
+        for case in [case for case in cases if case in call.params_text]:
+            if not (in_progress(call.output) or any(one in cases[case] for one in states)):
+                del cases[case]
+        if states and len(cases) < _LONGEST_TASKS:
+            told = (word for word in words_of(call.output) if word not in call.params_text)
+            cases |= {word: " ".join(states) for word in told if _CASE.fullmatch(word)}
+
     def _ended(self, call: CallRecord, words: set[str]) -> None:
         for task in [task for task in self._tasks if task in call.params_text]:
             if words & _ENDS or has_ended(call.output):
@@ -167,8 +197,7 @@ def _told_by(call: CallRecord) -> str:
     said = call.output
     if call.failed or call.size > _LONGEST_STATE or (confirms(said) and not in_progress(said)):
         return ""
-    words = re.findall(r"[\w-]{1,40}", said)
-    said = " ".join(word for word in words if word not in call.params_text)
+    said = " ".join(word for word in words_of(said) if word not in call.params_text)
     return said.replace("_", " ") + " " + said
 
 

@@ -15,7 +15,7 @@ from trimtab_signals._answers import (
 from trimtab_signals._calls import CallProjection, Calls, SavedTurn, TurnRecord, same_outputs
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
-from trimtab_signals._closing import asks_user, requests_in
+from trimtab_signals._closing import asks_user, is_question, requests_in, words_of
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
@@ -92,6 +92,7 @@ __all__ = [
     "helpers_of",
     "in_progress",
     "is_aside",
+    "is_question",
     "is_wait",
     "key_line",
     "leaves_running",
@@ -122,4 +123,5 @@ __all__ = [
     "wants_one_at_a_time",
     "without_input",
     "without_times",
+    "words_of",
 ]

@@ -40,6 +40,10 @@ _WIDE = LazyPattern(
 )
 _SYLLABIC = LazyPattern(r"[\u0900-\u0dff]")
 """Scripts of India: a letter with its vowel is a syllable."""
+_WITHIN = LazyPattern(
+    r"[\u0900-\u0fff\u1000-\u109f\u1200-\u137f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)
+"""Scripts in which ``\\b`` finds no ends of words, or particles are part of a word."""
 # A word with a number or a capital within, or in Latin letters among others.
 _NAME = LazyPattern(
     r"\b(?:\w*\d|[^\W\d_]+(?:_|[A-Z])\w*)|[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]\W+[a-zA-Z]{2,}"
@@ -47,17 +51,75 @@ _NAME = LazyPattern(
 # Particles, a few for each language: closed classes, which no list of verbs is. Within a Chinese
 # word ("respectively", "special") the sign of a ban is none.
 _NEGATION = LazyPattern(
-    r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|aucune?|rien|jamais|no|nada|nunca|não|non"
-    r"|niente|nie|nic|niet|niets|geen|ekki|inte|ikke|ei|eivät|nem|sem|nincs|nelze|není|nemám"
-    r"|ne mo\w+|nije|nisu|nevar|negal\w+|nu (?:pot|am|se|este|e|mai)|ezin|nuk|s'mund|değil|yok"
-    r"|deyil|yox|не|нічого|ничего|нельзя|нема|няма|жоқ|емес|үгүй|jangan|tidak|hindi (?:ko|ma\w+|pa)"
-    r"|wala|đừng|không|chớ|μην?|δεν|ոչ|մի|չեմ|չի|չէ|არ|ვერ|ნუ|არა|אל|אי|לא|אין|و?لا|و?لم|و?ليس|نہیں|نمی\w*"
-    r"|نکن\w*|نده\w*|نباید|मत|नहीं|नाही|छैन|ਨਹੀਂ|નથી|નહીં|న)(?![\w\u0900-\u0d7f])"
-    r"|\b(?:without|ohne|sans|sin|senza|без|bez|brez|zonder|utan|uden|uten|nélkül|tanpa|fără)\b"
-    r"|না|নেই|নয়|இல்லை|முடியா|வேண்டாம்|లేదు|కాదు|వద్దు|ഇല്ല|ಇಲ್ಲ|නැ|មិន|កុំ|ບໍ່|n't\b|\busi\w+"
-    r"|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|(?<![分判区特个级类识告差])别|勿|没"
-    r"|ない|なく|ません|지 ?마|말고|않|없",
+    r"\b(?:don'?t|not|never|nothing|nichts?|näischt|kein\w?|pas|aucune?|rien|jamais|nada|nunca|não"
+    # The Portuguese "in the" is none.
+    r"|no(?![^.!?\n]{0,60}(?:[ãõç]|\b(?:da|d[ao]s|em|com|uma?)\b))|non|niente|nie|nic|ništa|nimic"
+    r"|nenio\w*|xejn|níor|ná|nemoj\w*|ne\w{3,30}[ae]j(?:te)?|huwag|älä|älkää|ära|ärge|битгий|niet"
+    r"|niets|geen|ekki|inte|ikke|ei|eivät|nem|sem|nincs|nelze|není|nemám|ne mo\w+|nije|nisu|nevar"
+    r"|negal\w+|nu (?:pot|am|se|este|e|mai)|n-\w+|ezin|nuk|s'mund|değil|yok|deyil|yox|не|нічого"
+    r"|ничего|нищо|нічога|нельзя|нема|няма|жоқ|емес|үгүй|jangan|tidak|hindi (?:ko|ma\w+|pa)|wala"
+    r"|\w{2,30}m(?:ad\u0131[mk]?|ed(?:im|ik|iler)|ay\u0131n(?:\u0131z)?|[eə]yin(?:iz)?)|đừng|không"
+    r"|chớ|μην?|δεν|ոչ|մի|չեմ|չի|չէ|არ|ვერ|ნუ|არა|אל|אי|לא|אין|و?لا|و?لم|و?ليس|نہیں|نمی\w*|نکن\w*"
+    r"|نده\w*|نباید|मत|नहीं|नाही|नका|छैन|ਨਹੀਂ|ਨਾ|નથી|નહીં|న|አ[ልት]\w+|without|ohne|sans|sin|senza|без|bez"
+    r"|brez|zonder|utan|uden|uten|nélkül|tanpa|fără)(?![\w\u0900-\u0d7f])|n't\b|\busi\w+"
+    r"|\bsi(?:ja|ta|we)\w+"
+    r"|না|নেই|নয়|இல்லை|முடியா|வேண்டாம்|లేదు|కాదు|వద్దు|ഇല്ല|നില്ല|രുത്|ಇಲ್ಲ|ಬೇಡ|නැ|එපා|មិន|កុំ|ບໍ່|ຢ່າ|อย่า|ไม่|不"
+    r"|(?<![分判区特个级类识告差])别|勿|没|ない|なく|ません|지 ?마|말고|않|없",
     re.IGNORECASE,
+)
+
+
+def _particles(words: str) -> LazyPattern:
+    """Return an expression for particles; an underscore stands for a space or the end of a word."""
+    forms = [word.replace("_", r"\s") for word in words.split()]
+    bounded = [one for one in forms if _WITHIN.search(one) is None]
+    within = [one for one in forms if _WITHIN.search(one) is not None]
+    return LazyPattern(rf"\b(?:{'|'.join(bounded)})\b|{'|'.join(within)}", re.IGNORECASE)
+
+
+# Particles that limit an order, one to three for each language, closed classes too: "only"; "not
+# yet", where a negation stands beside it; "before", "until", "when"; "I myself". What is another
+# word in another language is left out.
+_ONLY = _particles(
+    "only just nur bloß seulement uniquement solo sola sólo solamente soltanto só apenas somente "
+    "només doar numai alleen slechts endast bara kun bare aðeins vain ainoastaan ainult vaid "
+    "tikai tik tylko jen pouze len samo само лише тільки лиш толькі только лишь csak csupán μόνο "
+    "sadece yaln\u0131z yaln\u0131zca faqat тек ғана зөвхөн فقط تنها صرف یوازې tenê רק biss "
+    "dim_ond yn_unig amháin nëmmen bakarrik vetëm hanya saja sahaja lamang mung chỉ thôi pekee "
+    "kawai nìkan kuphela kaliya მხოლოდ միայն केवल सिर्फ मात्र फक्त ફક્ત માત્ર ਸਿਰਫ শুধু மட்டும் "
+    "మాత్రమే ಮಾತ್ರ മാത്രം පමණ විතර เท่านั้น แค่ เฉพาะ ເທົ່ານັ້ນ ພຽງ ប៉ុណ្ណោះ ብቻ 只 仅 就行 即可 "
+    "だけ のみ 만_"
+)
+_YET = _particles(
+    "yet for_now noch encore todavía aún ainda ancora encara încă nog ännu än endnu ennå enda enn "
+    "vielä veel vēl kol_kas jeszcze ještě ešte še još још уште още ще яшчэ ещё еще пока még ακόμη "
+    "ακόμα henüz hələ hali әлі одоо بعد لسه هنوز فعلا ابھی עדיין עוד chưa belum bado kwanza fós "
+    "ankoraŭ oraindik դեռ अभी अहिले હમણાં ਹਾਲੇ ਅਜੇ এখন இப்போது ఇప్పుడే ഇപ്പോൾ තවම ยัง ທັນ ເທື່ອ "
+    "还 まだ 아직 ჯერ"
+)
+_UNTIL = _particles(
+    "until till before after unless once when as_soon_as bis bevor ehe sobald nachdem avant jusqu "
+    "dès après quand hasta antes después cuando até depois quando assim_que finché prima dopo "
+    "appena fins abans până înainte după când totdat voordat zodra tills innan förrän efter när "
+    "indtil inden efter etter før når inntil áður þegar ennen kunnes kunhan jälkeen enne kuni "
+    "pärast līdz kamēr pirms pēc kol iki prieš kai dopóki zanim póki przed gdy kiedy dokud než až "
+    "před když jakmile kým pred dokler preden dok prije čim nakon kad док пре чим кад додека пред "
+    "откако докато преди когато след щом поки доки перш після щойно коли пакуль пасля пока прежде "
+    "как_только когда после_того amíg ameddig mielőtt miután amint amikor után μέχρι πριν όταν "
+    "μόλις αφού kadar önce qədər əvvəl qadar avval дейін хүртэл حتى قبل تا پیش تک پہلے עד לפני "
+    "אחרי ברגע qabel sakemm nes cyn ĝis antaŭ ier arte derisa sampai sebelum setelah ketika "
+    "hanggang bago hadi kabla baada mpaka kafin títí kí_n_tó kuze նախքան մինչև cho_đến trước "
+    "sau_khi đến_khi khi तक पहले बाद सम्म अघि पर्यंत आधी સુધી પહેલાં ਤੱਕ ਪਹਿਲਾਂ পর্যন্ত আগে வரை "
+    "முன் వరకు ముందు ತನಕ ವರೆಗೆ വരെ മുമ്പ് තුරු තෙක් จนกว่า ก่อน หลัง เมื่อ ຈົນ ກ່ອນ ຫຼັງ ເມື່ອ "
+    "រហូត មុន እስክ በፊት 之前 以前 直到 之后 以后 等 まで 前に 後に たら 次第 까지 다음 후에 전에 "
+    "სანამ მანამ"
+)
+_SELF = _particles(
+    "myself personally selbst selber persönlich moi-même mismo misma mesmo mesma yo io stesso "
+    "stessa jo singur zelf persoonlijk själv selv sjálfur sjálf itse minä mina_ise pats pati pat "
+    "sám osobiście osobně лично особисто сам сама самі jaz аз εγώ én magam kendim özüm o'zim خودم "
+    "بنفسي עצמי sendiri tự eine mwenyewe mi_mem mé_féin fy_hun खुद आफैं स्वतः જાતે ਆਪ নিজে เอง "
+    "ເອງ 自己 我来 自分 私が 제가 내가 직접"
 )
 # What an agent needs of its user: an answer, a decision, a deed of theirs. "Please" is one word or
 # two for each language.
@@ -76,6 +138,26 @@ _REQUEST = LazyPattern(
 # "Or" makes a choice of a question where no plan is known.
 _OR = LazyPattern(
     r"\b(?:or|oder|ou|o|или|nebo|eller|vagy|veya)\b|还是|それとも|아니면", re.IGNORECASE
+)
+# "Which", "how many" and "when" ask for what the run doesn't hold; closed classes, too.
+_WHICH = _particles(
+    "which how_many when who welche welcher welches welchen wann quel quelle quels quelles "
+    "combien quand cuál cuáles cuánto cuántos cuántas cuándo qual quais quale quali quanti quante "
+    "quanto quantos quantas quants care câți câte când cine welk welke hoeveel wanneer hvilken "
+    "hvilket hvilke vilken vilket vilka hvor_mange hur_många när hvaða hversu mikä minkä kumpi "
+    "kumman montako milloin milline millise mitu millal kurš kura kuru kuris kurį cik kiek który "
+    "która które którą którego ile kiedy který která které kterou kolik kdy ktorý ktorú koľko "
+    "kedy kateri katera katero koliko kdaj koji koja koje koju kojem који која које колико кой "
+    "коя кое кои колко кога кој која кое колку который которая какой какая какое какую какие "
+    "сколько когда який яка яке яку які скільки коли які колькі калі melyik melyiket milyen hány "
+    "hányat mennyi mikor ποιο ποια ποιον πόσα πόσο πόσους πότε hangi hangisi hangisini kaç "
+    "hans\u0131 neçə qaysi nechta қай қайсы қанша аль хэд хэзээ أي كم متى کدام چند کون کتنے کتنی "
+    "کب איזה איזו כמה מתי nào bao_nhiêu mấy mana berapa kapan bila alin ilan kailan gani ipi yupi "
+    "ngapi lini zein zenbat noiz cili cila cilin cilën liema kemm meta pa_un faint cén cathain "
+    "watter kiu kiun kiom kiam որ քանի कौन कितन किस कब कुन कति कोणत किती કેટલ કયા કઈ ਕਿਹੜ ਕਿੰਨ "
+    "কোন কত কখন எந்த எத்தனை எப்போது ఎన్ని ఎప్పుడు ಯಾವ ಎಷ್ಟು ഏത എത്ര කුමන කීය ไหน กี่ เท่าไ ใคร ໃດ "
+    "ຈັກ ណា ប៉ុន្មាន ဘယ် 哪 几 多少 谁 どの どちら どれ 何時 何日 何人 何枚 何個 いくつ いつ 어느 "
+    "어떤 몇 언제 რომელ რამდენ როდის ስንት የትኛ"
 )
 _DECISION = LazyPattern(
     r"\b(?:answer|approv\w+|choose|confirm\w*|decide|enter|how you"
@@ -182,6 +264,26 @@ def denies(text: str) -> bool:
     return _NEGATION.search(text) is not None
 
 
+def is_only(text: str) -> bool:
+    """Tell whether a text limits what it asks for to what it names."""
+    return _ONLY.search(text) is not None
+
+
+def is_alone(text: str) -> bool:
+    """Tell whether a text says that somebody does something alone."""
+    return _SELF.search(text) is not None
+
+
+def waits_for(text: str) -> bool:
+    """Tell whether a text names what has to come before something else."""
+    return _UNTIL.search(text) is not None
+
+
+def puts_off(text: str) -> bool:
+    """Tell whether a text forbids something for a while."""
+    return denies(text) and (_YET.search(text) is not None or waits_for(text))
+
+
 def goes_on(text: str) -> bool:
     """Tell whether a text speaks of going on."""
     return _GO_ON.search(text) is not None
@@ -226,6 +328,7 @@ def _brings_something(before: Sequence[str], sentence: str, run: _Run) -> bool:
     return (
         sum(size >= _CLAUSE_WORDS for size in clauses) > 1
         or _OR.search(sentence) is not None
+        or (_WHICH.search(sentence) is not None and not goes_on(sentence))
         or sum(any(map(str.isdigit, value)) for value in values) > 1
         or not told.isdisjoint(topics_in(sentence) - run.subjects)
     )

@@ -19,11 +19,15 @@ from trimtab_signals._closing import (
     asks_user,
     denies,
     goes_on,
+    is_alone,
+    is_only,
     is_question,
     plain,
+    puts_off,
     sentences_of,
     size_of_pieces,
     topics_in,
+    waits_for,
     words_of,
 )
 from trimtab_signals._records import CallRecord
@@ -145,6 +149,7 @@ class Ending:
         told: what the last answer holds that its call did not; empty if it confirms that all is
             done.
         denial: what kept it from going on.
+        cases: names of what may run, and the state that was told last.
     """
 
     message: str = ""
@@ -157,6 +162,7 @@ class Ending:
     changed: bool = False
     told: str = ""
     denial: Denial | None = None
+    cases: dict[str, str] = attrs.field(factory=dict)
 
 
 def reason_to_stop(end: Ending) -> str:
@@ -169,9 +175,9 @@ def reason_to_stop(end: Ending) -> str:
     asks = asks_user(end.reply, end.left, end.done, end.message, told=end.told, answered=before)
     if asks or _tells_of_request(end):
         return "it asks the user" if asks else "it waits for an answer"
-    if _is_over(end) or _does_as_told(end):
+    if _is_over(end) or _keeps_limits(end) or _does_as_told(end):
         return "the user asked no more than was done"
-    if _is_blocked(end) or _lacks_what_it_needs(end):
+    if _is_others(end) or _is_blocked(end) or _lacks_what_it_needs(end):
         return "only people can give what it lacks"
     return "the next step is the user's" if any(map(_OF_USER.search, end.left[:1])) else ""
 
@@ -186,11 +192,13 @@ def _is_pending(end: Ending) -> bool:
 
     "{etat: en_attente_d_approbation, demande: ap_2231}", "The mails wait for approval (ap_2231)."
     """
-    cases = {one for one in end.told.split() if any(map(str.isdigit, one)) and len(one) >= _SIZE}
-    if topics_in(" ".join(end.left)).isdisjoint(topics_in(end.reply)):
-        return False
-    said = [one for one in sentences_of(end.reply) if any(case in one for case in cases)]
-    return any(_stems(end.told) & _stems(one) for one in said if not _names(one, end.done))
+    for sentence in sentences_of(end.reply):
+        states = " ".join(state for case, state in end.cases.items() if case in sentence)
+        if states and not _names(sentence, end.done):
+            again = _stems(states) & _stems(sentence)
+            if again or not end.done or waits_for(end.reply):
+                return True
+    return False
 
 
 def _is_blocked(end: Ending) -> bool:
@@ -202,9 +210,20 @@ def _is_blocked(end: Ending) -> bool:
         return False
     if not set(_CLOCK.findall(denial.said)).isdisjoint(_CLOCK.findall(reply)):
         return True  # nothing can be done before that time
+    if {one.lower() for one in _WITHHELD.findall(denial.said)} & {
+        one.lower() for one in _WITHHELD.findall(reply)
+    }:
+        return True
     named = topics_in(denial.said) - topics_in(" ".join([end.message, *end.left, *end.done]))
     tells = denies(reply) or not named.isdisjoint(topics_in(reply))
     return tells and (denial.withheld or len(denial.tries) == _TRIES)
+
+
+def _is_others(end: Ending) -> bool:
+    """Tell whether an agent says of an open step that only somebody does it, and goes on later."""
+    said = sentences_of(end.reply)[-_SENTENCES:]
+    left = topics_in(" ".join(end.left))
+    return any(is_only(one) and topics_in(one) & left for one in said) and any(map(waits_for, said))
 
 
 def _lacks_what_it_needs(end: Ending) -> bool:
@@ -255,6 +274,45 @@ def _is_over(end: Ending) -> bool:
     return told and (not end.called or (ordered and not _names(message, end.left)))
 
 
+def _keeps_limits(end: Ending) -> bool:
+    """Tell whether a user set the open steps apart, and the agent has done what was left to do.
+
+    A clause is set apart by a ban, a condition or "myself". What else the message names is asked;
+    with such a clause, or with "only", it is all that is asked. Where it names nothing that is
+    done, the agent has to keep what was set apart: by naming what it waits for, or what it has not
+    done. A message that answers the agent is a push: "You did only the first".
+    """
+    if end.before and not end.called:
+        return False
+    said = sentences_of(end.message)
+    clauses = [clause for sentence in said for clause in CLAUSE.split(sentence)]
+    done = topics_in(" ".join(end.done[-1:]))
+    steps = [topics_in(one) - done for one in end.left]
+    left = frozenset().union(*steps)
+    only = [one for one in clauses if is_only(one)]
+    apart = [
+        one for one in clauses if _sets_apart(one) and (one not in only or topics_in(one) & left)
+    ]
+    barred = topics_in(" ".join(apart))
+    asked = topics_in(" ".join(one for one in clauses if one not in apart))
+    if any(len(step & asked) > len(step & barred) for step in steps):
+        return False
+    served = asked & (done - topics_in(" ".join(end.left)))
+    if any(is_alone(one) and topics_in(one) & left for one in apart):
+        return True
+    if served and (only or (barred & left and any(map(puts_off, said)))):
+        return True
+    ends = sentences_of(end.reply)[-2:]
+    if not any(denies(one) or waits_for(one) for one in ends) or is_question(ends[-1]):
+        return False
+    return bool(barred & left or (served and apart)) or any(map(puts_off, said))
+
+
+def _sets_apart(clause: str) -> bool:
+    """Tell whether a clause bans something, sets a condition or keeps it for its speaker."""
+    return denies(clause) or is_alone(clause) or waits_for(clause)
+
+
 def _says_stop(message: str) -> bool:
     """Tell whether a user asks the agent to stop, not to go on, or to go on another day."""
     return _STOP.search(message) is not None or any(
@@ -289,7 +347,9 @@ def _does_as_told(end: Ending) -> bool:
         ends = " ".join(
             one for one in (said[1:][-1:] if end.changed else said) if not _names(one, end.left)
         )
-    elif not end.called or (left & topics_in(said[-1]) and not denies(said[-1])):
+    elif not (
+        end.called and any(_sets_apart(one) or is_only(one) for one in sentences_of(end.message))
+    ) or (left & topics_in(said[-1]) and not denies(said[-1])):
         return False
     else:
         ends = said[-1]
