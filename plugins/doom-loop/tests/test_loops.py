@@ -59,6 +59,16 @@ def test_pauses_that_grow_between_changes_are_no_back_off():
     assert first(edits) <= 5
 
 
+@pytest.mark.parametrize("at", [[0, 4, 16, 24], [0, 7, 23, 34], [0, 2, 9, 13]])
+def test_pauses_of_a_model_that_grow_by_chance_excuse_nothing(at):
+    book = "2026-10-02 | jumat | 1.240.000\n2026-10-09 | jumat | 985.000\n(baris 1-50 dari 50)"
+    assert first([Call("baca", {"path": "kas.txt"}, book, at=when) for when in at]) == 2
+    assert (
+        first([Call("get", {"u": "/x"}, "503 busy", outcome="error", at=when) for when in at[:3]])
+        is None
+    )
+
+
 @pytest.mark.parametrize("reader", ["job_status", "fuatilia"])
 def test_a_job_that_has_failed_is_no_longer_awaited_though_its_state_has_moved(reader):
     states = ["<hali>RUNNING</hali><n>18</n>", *["<hali>FAILED</hali><n>34</n>"] * 6]

@@ -62,6 +62,7 @@ class Failure:
         command: whether that ran a command line.
         spans: when the last of its calls began and ended.
         waiting: whether the agent was waiting each time.
+        retries: whether all calls were equal.
         early: whether it said each time that it is too early.
         obeyed: whether the agent waited before each time but the first.
         whole: fingerprint of the last output if the call was cut off; else empty.
@@ -78,6 +79,8 @@ class Failure:
     command: bool = False
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
+    retries: bool = True
+    asked: str = ""
     early: bool = True
     obeyed: bool = True
     whole: str = ""
@@ -88,13 +91,13 @@ class Failure:
         """
         tries = self.obeyed and 1 < self.times <= _TRIES
         asks = self.early and spaced(self.spans, APART)
-        waits = self.waiting or tries or asks or paused(self.spans)
+        waits = self.waiting or tries or asks or (self.retries and paused(self.spans))
         return waits and not waited_too_long(self.spans)
 
     def reset(self) -> None:
         """Reset the count."""
         self.times, self.varies = 0, False
-        self.waiting = self.early = self.obeyed = True
+        self.waiting = self.early = self.obeyed = self.retries = True
         self.spans.clear()
 
     def happened(self, call: CallRecord, turn: int, *, waited: bool) -> None:
@@ -105,6 +108,8 @@ class Failure:
             self.times += 1
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
         self.waiting = self.waiting and is_wait(call)
+        self.retries = self.retries and (self.times == 1 or self.asked == call.fingerprint)
+        self.asked = call.fingerprint
         self.early = self.early and not_yet(call.output)
         self.obeyed = self.obeyed and (waited or self.times == 1)
         self.last = turn

@@ -77,7 +77,7 @@ _SHORT_COMMAND = 80
 _ASKING = STATES | {"check"}
 _LONGER_THAN_A_TURN = 4.5
 """Seconds: known waits leave five or more between two looks, many models answer faster."""
-_FEWEST_TURNS = 3
+_FEWEST_TURNS = _FEWEST_PAUSED = 3
 _LONGER = 1.5
 _SLOWEST_TURN = 30.0
 """Where so many other pauses show how long a turn takes, one that is longer by half is chosen, for
@@ -129,7 +129,7 @@ def _rounds(
     again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
     waited = (
         _waits_for_news(tail, length)
-        or (paused(again) and not all(_is_change(c) for one in tail[-length:] for c in one.calls))
+        or _backs_off(tail, again)
         or (length == 1 and _moves_by_itself(actions, tail[0]))
         or _watches(actions, tail, length)
     )
@@ -153,6 +153,15 @@ def _rounds(
     if len({answer_key(call) for call in failing}) == 1:  # the same problem for every provider
         return attrs.evolve(loop, episode=failure_episode(failing[-1]))
     return loop
+
+
+def _backs_off(tail: Sequence[Action], spans: Sequence[Span]) -> bool:
+    """Tell whether rounds lie ever further apart. Between three of them a third of all runs have
+    pauses that grow by chance: then only what has failed is tried again later.
+    """
+    calls = [call for action in tail for call in action.calls]
+    tries = len(spans) > _FEWEST_PAUSED or any(call.failed for call in calls)
+    return tries and paused(spans) and not all(map(_is_change, calls))
 
 
 def _waits_in_vain(tail: Sequence[Action]) -> bool:
@@ -305,7 +314,7 @@ def find_interleaved(actions: Actions, times: int) -> Loop | None:
             continue
         spans = [span_of(record) for _, record in found]
         watches = _watched(actions, last, found[0][0], spans)
-        if paused(spans[-times:]) or (watches and not waited_too_long(spans)):
+        if _backs_off([last], spans[-times:]) or (watches and not waited_too_long(spans)):
             continue
         in_a_row = sum(last.number - number == n for n, (number, _) in enumerate(found[::-1]))
         row = in_a_row >= times
