@@ -63,9 +63,10 @@ def test_the_number_of_repetitions_is_an_option():
 
 
 def test_the_window_is_an_option():
-    actions = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(3)]
-    assert first(actions * 3, window_size=3) == 8
-    assert first(actions * 3, window_size=1) == 6
+    there = Call("edit", {"path": "a", "old": "x", "new": "y"}, "applied")
+    back = Call("edit", {"path": "a", "old": "y", "new": "x"}, "applied")
+    assert first([there, back] * 3, window_size=2) == 5
+    assert first([there, back] * 3, window_size=1) == 4
 
 
 def test_the_threshold_of_likeness_is_an_option():

@@ -262,7 +262,7 @@ class DoomLoopDetector(Following[LoopProjection]):
             answer brings nothing new do they count as repeats, and then later than equal ones;
             below 0.85 as early as arguments that differ by a number; at 1.0 never.
         window_size: longest sequence looked for, in actions; a batch is one action.
-        max_repetitions: how many times a sequence must occur.
+        max_repetitions: how many times a sequence must occur; the last time it may be open.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
             on what was seen), ``{stop}`` (the prohibition), ``{next}`` (what to do), ``{call}``,
             ``{times}``, ``{evidence}`` (the answer), ``{untried}`` (a tool of the agent that is

@@ -56,7 +56,7 @@ _SAME_CLICKS = 8
 _SAME_DEEDS = 6
 """Rounds of a wait and of one and the same deed, after which the deed is seen to change nothing:
 twice as many as without a wait."""
-_STATE = 120
+_STATE = 80
 """Characters of an answer that is a state and little else."""
 
 _CONTENT = 60
@@ -86,21 +86,26 @@ _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
 def find_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
-    """Find rounds of 1 to `longest` actions that occur `times` times in a row. Of longer ones the
-    last may be open.
+    """Find rounds of 1 to `longest` actions that occur `times` times in a row. The last may be
+    open, but that of changes that undo each other.
     """
     kept = actions.kept
     last = kept[-1].kind
     for length in range(1, min(max(longest, LONGEST_ROUND), len(kept) // 2) + 1):
         if kept[-1 - length].kind == last:
             echo = _echo(kept, length)
-            rest = length - 1 if length > longest else 0
             needed = times + (_changes_again(kept, length) or kept[-1].clocked)
+            is_open = length > longest or not _undoes_all(list(kept)[-length:])
+            rest = length - 1 if is_open and needed > 2 and not kept[-1].excused else 0
             if echo + rest >= length * (needed - 1) and (
                 loop := _rounds(actions, length, 1 + echo // length)
             ):
                 return loop
     return None
+
+
+def _undoes_all(round_: Sequence[Action]) -> bool:
+    return all(_is_change(call) for action in round_ for call in action.calls)
 
 
 def _echo(kept: Sequence[Action], length: int) -> int:
