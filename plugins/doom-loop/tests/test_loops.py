@@ -89,6 +89,25 @@ def test_what_is_known_of_a_thing_is_no_state_of_it():
     assert first([found, *looks]) == 3
 
 
+@pytest.mark.parametrize("tool", ["search_docs", "ask_the_archive"])
+def test_known_content_for_one_question_in_other_words_is_told(tool):
+    words = ["dock autohide option", "autohide dock", "dock autohide", "hide the dock option"]
+    shown = "The Dock of this host is set in flake.nix: autohide is off and tilesize is 48 pixels."
+    asked = [Call(tool, {"query": query, "source": "nix"}, shown) for query in words]
+    assert first([*asked, attrs.evolve(asked[0], params={"query": "option to autohide dock"})]) in (
+        3,
+        4,
+    )
+
+
+def test_a_search_that_says_what_it_needs_is_told_before_one_that_finds_nothing():
+    goods = ["زيت زيتون", "زيت زيتون بكر", "زيت الزيتون البكر", "زيت زيتون معبأ", "زيت زيتون تنكات"]
+    told = {"results": [], "hint": "أدخل رمز البند المكوّن من 8 أرقام"}
+    asked = [Call("tariff_lookup", {"goods": one}, told) for one in goods]
+    assert first(asked) == 4
+    assert first([attrs.evolve(one, result="No results") for one in asked]) is None
+
+
 @pytest.mark.parametrize("reader", ["job_status", "fuatilia"])
 def test_a_job_that_has_failed_is_no_longer_awaited_though_its_state_has_moved(reader):
     states = ["<hali>RUNNING</hali><n>18</n>", *["<hali>FAILED</hali><n>34</n>"] * 6]

@@ -153,7 +153,9 @@ def _changes_nothing(call: CallRecord) -> bool:
 
 def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
     if not numbered_names(calls) and not different_things(calls):
-        return _MORE_FOR_NOTHING
+        anew = len({call.fingerprint for call in calls}) == len(calls) and attempts(calls)
+        tells = anew and not finds_nothing(calls[-1].output)  # why it finds nothing
+        return _MORE_FOR_NUMBERS if tells else _MORE_FOR_NOTHING
     said = calls[-1].output.strip()  # they go through a list
     return _MORE_FOR_NAMES if not said or reports_nothing(said) else None
 
@@ -162,8 +164,9 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     again = calls[1:]  # the first answer was news, and its call may have been another
     if alike_but_for_numbers(again):
         return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
-    if calls[-1].reads and attempts(calls) and not different_things(calls):
-        return _MORE_FOR_NUMBERS  # one search in other words
+    last = calls[-1]
+    if last.command is None and attempts(calls) and not different_things(calls):  # in other words
+        return _MORE_FOR_ERROR if last.reads or retold(calls, 1) else _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
 
 
