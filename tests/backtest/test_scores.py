@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17)
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17, 18)
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -39,7 +39,6 @@ STILL_WRONG = {
     # A time that runs passes for news while a job runs, though nothing else moves.
     "r12-asks-although-it-is-told-de": "missed",
     # Rounds of two calls, one of which counts, and changes that are undone, take longer.
-    "r12-mends-one-breaks-the-other": "late",
     "r12-search-and-doubt-in-turns-vi": "late",
     # Files may depend on each other's text, whoever writes them.
     "r12-eight-files-written-ja": "missed",
@@ -54,12 +53,9 @@ STILL_WRONG = {
     # What is asked or said in other words each time, in rounds or with answers that differ.
     "r14-asks-what-was-answered-es": "late",
     "r14-each-sends-to-the-other-pt": "late",
-    "r14-handed-on-and-never-done-de": "missed",
     "r14-the-list-is-the-work-ru": "missed",
     # Each notice begins anew, whoever has written what it tells of.
     "r15-answers-its-own-mail-nl": "missed",
-    # Half of the reads of a list may fail.
-    "r15-every-reading-of-the-sheet-fails-es": "late",
     # What each notice is about begins anew, too; each sleeps before it looks.
     "r15-three-hundred-monitors": "missed",
     # Arrows and dashes stand for a call's fields in no other report.
@@ -82,11 +78,25 @@ STILL_WRONG = {
     "r17-new-address-same-puzzle-nl": "missed",
     "r17-pictures-nobody-looks-at-sl": "missed",
     # What is asked in other words each time, of others each time.
-    "r17-the-guide-has-answered-ro": "late",
     "r17-the-helpers-have-no-hands-bg": "missed",
     # A wait lies in each round; an answer of the user ends a question, even if it is put again.
     "r17-the-log-says-it-otherwise-uk": "missed",
     "r17-yes-i-said-turn-it-on-fi": "missed",
+    # Who has to act, or what runs, is told in words.
+    "r18-invoice-waits-for-approval-fr": "false alarm",
+    "r18-print-shop-job-still-running-cs": "false alarm",
+    # Each answer names another thing, a number that grows, or a value that wavers.
+    "r18-greeting-goes-round-workers-fil": "missed",
+    "r18-label-printed-over-and-over-hu": "late",
+    "r18-parents-chat-told-five-times-ru": "missed",
+    "r18-plan-tasks-made-anew-zh": "missed",
+    "r18-vents-and-heating-undo-fi": "missed",
+    "r18-walks-while-the-box-is-open-ko": "late",
+    # That it failed is said in words of one language.
+    "r18-flour-order-just-fails-cs": "late",
+    "r18-semicolon-after-the-tool-name-tr": "late",
+    # What a tool that nobody knows brings may be a change.
+    "r18-weather-of-six-towns-in-turn-hu": "missed",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.
