@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -265,3 +266,47 @@ async def test_a_limit_of_the_runtime_is_raised_as_before_and_ends_the_record():
         await TrimtabRunner(prompt(), session).run(agent(server), "Go.", max_turns=2)
 
     assert [event.reason for event in session[RunClosed].all()] == ["MaxTurnsExceeded"]
+
+
+def on_a_thread_of_its_own(task):
+    """Run `task` as a program without an event loop would, and close what its thread leaves."""
+
+    def done():
+        try:
+            return task()
+        finally:
+            asyncio.get_event_loop().close()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(done).result()
+
+
+def runs_in_turn(kinds):
+    """Run one agent, with one client, by each of these runners; return what each answered."""
+
+    def task():
+        with OpenAIServer([say(f"Done {number}.") for number, _ in enumerate(kinds)]) as server:
+            one = agent(server)
+            return [runner.run_sync(one, "Go.").final_output for runner in kinds]
+
+    return on_a_thread_of_its_own(task)
+
+
+async def test_runs_without_a_loop_share_the_loop_of_the_thread_with_those_of_the_runtime():
+    guided = TrimtabRunner(prompt())
+
+    assert runs_in_turn([guided] * 3) == ["Done 0.", "Done 1.", "Done 2."]
+    assert runs_in_turn([Runner, guided, Runner]) == ["Done 0.", "Done 1.", "Done 2."]
+
+
+async def test_runs_without_a_loop_go_on_after_the_users_own_asyncio_run():
+    async def nothing():
+        return None
+
+    def task():
+        guided = TrimtabRunner(prompt())
+        with OpenAIServer([say("Done.")]) as server:
+            asyncio.run(nothing())
+            return guided.run_sync(agent(server), "Go.").final_output
+
+    assert on_a_thread_of_its_own(task) == "Done."

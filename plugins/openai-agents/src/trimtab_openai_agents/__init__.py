@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -109,6 +110,21 @@ class Following(RunHooks[Any]):
                 yield Answer(name, item.get("output"), self._outcomes.get(name, Outcome.OK))
 
 
+def _loop_of_thread() -> asyncio.AbstractEventLoop:
+    """Return the loop that `Runner.run_sync` uses and leaves open: clients and sessions keep it."""
+    with warnings.catch_warnings():
+        # Python 3.12 and 3.13 warn where they make the thread's first loop.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            loop = asyncio.get_event_loop()
+        except RuntimeError:  # it was taken away, as `asyncio.run` does
+            loop = None
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+    return loop
+
+
 def _arguments(item: Any) -> Any:
     text = getattr(item, "arguments", None)
     if text is None:
@@ -191,8 +207,9 @@ class TrimtabRunner:
     def run_sync(
         self, agent: Any, input: Any, *, conversation: str | None = None, **options: Any
     ) -> RunResult:
-        """As `run`, where no event loop runs."""
-        return asyncio.run(self.run(agent, input, conversation=conversation, **options))
+        """As `run`, where no event loop runs; on the thread's own, as `agents.Runner.run_sync`."""
+        work = self.run(agent, input, conversation=conversation, **options)
+        return asyncio.Runner(loop_factory=_loop_of_thread).run(work)
 
     def run_streamed(
         self, agent: Any, input: Any, *, conversation: str | None = None, **options: Any
