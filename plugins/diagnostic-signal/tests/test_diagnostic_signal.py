@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from trimtab import Host, Outcome, Prompt, ToolProfile, enable
 from trimtab.inspection import ProviderOptionsError
 from trimtab_diagnostic_signal import DiagnosticSignalProvider
-from trimtab_testing import Message
+from trimtab_testing import Message, Player, Speaker
 
 from .playing import call, first, play
 
@@ -117,6 +117,21 @@ def test_different_failures_in_a_row_are_told_later():
     assert first(steps) == 3
     text = play([steps[0], *steps]).delivered[0].injection.content
     assert 'The last turns all failed, in 4 different ways; the last said "quota is' in text
+
+
+def test_different_failures_soon_after_a_nudge_about_a_loop_are_its_consequence():
+    errors = ["file is locked", "disk is full", "name is taken", "quota is used up", "host is away"]
+    steps = [call("save", {"n": i}, error) for i, error in enumerate(errors)]
+    loop = Speaker("loop", category="loop", verdict=lambda context: context.tool_call_count == 2)
+    player = Player(guidance=[loop, DiagnosticSignalProvider]).play(steps)
+    assert player.spoke == [1, 4]
+
+
+def test_a_change_beside_a_call_that_is_cut_off_does_not_let_that_get_further():
+    edit = call("edit", {"path": "a.py"})
+    tests = [call("test", {}, f"row {n} read\nError: timed out") for n in (10, 20, 30)]
+    assert first([[edit, tests[0]], tests[1], tests[2]]) == 2
+    assert first([tests[0], [edit], tests[1], [edit], tests[2]]) is None
 
 
 def test_one_failure_of_two_calls_is_not_counted_as_two_different_ones():
