@@ -118,8 +118,55 @@ def test_a_verb_that_two_packages_offer_needs_the_long_form(site, trimtab):
     assert trimtab("other:count", "3").returncode == 3
 
 
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (
+            "def register(p): pass",
+            "The command 'count' of acme 1.0 has nothing to run: acme_verb:register must call p",
+        ),
+        (
+            "async def run(options): return 0\ndef register(p): p.set_defaults(run=run)",
+            "What `trimtab count` runs returned coroutine; it must return its exit status",
+        ),
+        (
+            "def register(p): p.set_defaults(run=lambda options: 'done')",
+            "What `trimtab count` runs returned str; it must return its exit status",
+        ),
+    ],
+)
+def test_a_verb_without_a_run_that_gives_a_status_says_what_it_lacks(site, trimtab, source, what):
+    install(site, "acme_verb", source)
+
+    done = trimtab("count")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"trimtab: {what}")
+    assert "Traceback" not in done.stderr and "never awaited" not in done.stderr
+
+
+def test_a_mistyped_option_of_a_verb_is_answered_with_its_usage_and_the_nearest(site, trimtab):
+    source = (
+        "def register(p):\n"
+        "    one = p.add_subparsers().add_parser('one')\n"
+        "    one.add_argument('--slowly', action='store_true')\n"
+        "    one.set_defaults(run=lambda options: 0)\n"
+    )
+    install(site, "acme_verb", source)
+
+    for words in (("count", "one", "--slwoly"), ("count", "one", "--slwoly=3")):
+        done = trimtab(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("usage: trimtab count one [-h] [--slowly]\n")
+        assert f"unrecognized arguments: {words[-1]}. Did you mean '--slowly'?" in done.stderr
+    assert "usage: trimtab count one" in trimtab("count", "one", "two").stderr
+
+
 def test_trimtab_s_own_verbs_can_not_be_taken(site, trimtab):
     install(site, "acme_verb", "raise SystemExit(3)", verb="plugins")
 
     assert trimtab("plugins", "list", "--kind", "commands").returncode == 0
     assert "acme" not in trimtab("--help").stdout
+    done = trimtab("plugins", "doctor")
+    assert "acme:plugins can't be called: `trimtab plugins` is trimtab's own" in done.stdout
+    assert done.returncode == 1

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import ConfigurationError
+from trimtab import ConfigurationError, Host
 from trimtab.inspection import refresh
-from trimtab_testing import _commands, _pytest_plugin
+from trimtab_testing import HostKit, _commands, _pytest_plugin
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -51,6 +51,27 @@ def test_a_host_without_a_kit_is_refused_with_a_reason(host: str, said: str) -> 
     options = parsed(host)
     with pytest.raises(ConfigurationError, match=said):
         options.run(options)
+
+
+def test_a_scenario_that_is_none_is_refused_with_those_that_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kit = HostKit("acme", Host("acme"), None, "")  # type: ignore[arg-type]  # never played
+    monkeypatch.setattr(_commands, "_kit", lambda host: kit)
+    first, *_ = (verdict.scenario for verdict in kit.claimed())
+    options = parsed("acme", first[:-1])
+
+    with pytest.raises(
+        ConfigurationError, match=f"Did you mean '{first}'.* Scenarios: .*'{first}'"
+    ):
+        options.run(options)
+
+
+def test_scenarios_are_not_said_to_be_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed()
+
+    assert capsys.readouterr().err.endswith("are required: HOST\n")
 
 
 def test_a_provider_that_nothing_offers_is_refused() -> None:

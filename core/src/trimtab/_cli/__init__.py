@@ -52,8 +52,19 @@ def _run(words: Sequence[str]) -> int | None:
 
     with imports_limited():
         options = parse(words, main)
-        status: int | None = options.run(options)
+        status: object = options.run(options)
+    if status is None or isinstance(status, int):
         return status
+    import inspect
+
+    from trimtab._types.errors import ProviderInvalid, class_name
+
+    if inspect.iscoroutine(status):
+        status.close()
+    raise ProviderInvalid(
+        f"What `trimtab {words[0]}` runs returned {class_name(status)}; it must return its exit "
+        "status, a number, or None. It can't be async."
+    )
 
 
 def _say_wrong(error: Exception) -> None:

@@ -12,6 +12,7 @@ import attrs
 
 from trimtab._cli.explain import needed_configuration
 from trimtab._cli.output import say_json
+from trimtab._cli.parsing import OWN_COMMANDS
 from trimtab._cli.probe import Named, ask, probe, providers_of, static_problem
 from trimtab._events import ProviderRef
 from trimtab._plugins import (
@@ -59,6 +60,9 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
         problem = static_problem(entry)
         if problem:
             yield _about(entry, problem, "reinstall the package, or ask its authors")
+        if entry.group == "commands" and entry.name in OWN_COMMANDS:
+            what = f"{entry.full_name} can't be called: `trimtab {entry.name}` is trimtab's own"
+            yield _about(entry, what, "ask its authors to call the command otherwise")
         note = level_note(entry)
         if note:
             fix = f"nothing now; later {pip_install(entry.distribution, how='upgrade')}"

@@ -72,6 +72,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and exit with 2; where only a command is missing, show the help."""
         below = [action for action in self._actions if isinstance(action, _Below)]
+        if message.startswith("unrecognized arguments: "):
+            # The top parser says so for all; the usage and the options are those of the command.
+            reached = [one for action in below for one in action.choices.values() if one._given]
+            if reached:
+                reached[0].error(message)
+            word = message.split()[2]
+            near = did_you_mean(word.partition("=")[0], self._option_string_actions)
+            super().error(sanitize(message, 1_000) + (f".{near}" if near else ""))
         if any(message.endswith(f"are required: {action.metavar}") for action in below):
             if not self._given and message.endswith("COMMAND"):
                 self.print_help()
@@ -176,6 +184,14 @@ def _summary(offers: Sequence[PluginInfo]) -> str:
 def _register(entry: PluginInfo, parser: argparse.ArgumentParser) -> None:
     """Let a package add its command's arguments, and name it if it fails."""
     register = _registrar(entry)
+
+    def nothing(_: argparse.Namespace) -> NoReturn:
+        raise ProviderInvalid(
+            f"The command {entry.name!r} of {entry.package} has nothing to run: {entry.target} "
+            "must call parser.set_defaults(run=…), with a function that takes the options."
+        )
+
+    parser.set_defaults(run=nothing)
     try:
         register(parser)
     except Exception as error:

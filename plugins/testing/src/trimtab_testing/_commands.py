@@ -131,7 +131,9 @@ KITS = "trimtab_testing.kits"
 def register_conformance(parser: argparse.ArgumentParser) -> None:
     """Play the conformance kit of a host with the versions that are installed."""
     parser.add_argument("host", metavar="HOST", help="its name, such as langchain")
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="play these alone")
+    parser.add_argument(
+        "scenarios", nargs="*", default=[], metavar="SCENARIO", help="play these alone"
+    )
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.set_defaults(run=_run_conformance)
 
@@ -141,7 +143,15 @@ def _run_conformance(options: argparse.Namespace) -> int:
     from trimtab_testing import host_table  # not for `trimtab new`
 
     with others_to_stderr():
-        verdicts = _kit(options.host).verdicts(options.scenarios)
+        kit = _kit(options.host)
+        known = [verdict.scenario for verdict in kit.claimed()]
+        for name in options.scenarios:
+            if name not in known:
+                raise ConfigurationError(
+                    f"There is no scenario {sanitize(name, 80)!r}.{did_you_mean(name, known)} "
+                    f"Scenarios: {quoted_list(known)}."
+                )
+        verdicts = kit.verdicts(options.scenarios)
     if options.json:
         say(json.dumps([attrs.asdict(verdict) for verdict in verdicts], indent=1))
     else:
