@@ -19,6 +19,7 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceDelivered,
     TaskCompletionResult,
+    hookimpl,
 )
 from trimtab._boundary import Ask, Inside, workers
 from trimtab.events import (
@@ -47,9 +48,18 @@ async def stray(context: Any) -> ClassificationResult:
 MISBEHAVIOUR = {
     "raises": (raises(KeyError("boom")), "KeyError: 'boom'"),
     "exits": (raises(SystemExit(3)), "SystemExit: 3"),
-    "returns text": (lambda context: "yes", "WrongReturn: classify returned str"),
-    "returns nothing": (lambda context: None, "WrongReturn: classify returned NoneType"),
-    "stray coroutine": (stray, "WrongReturn: classify returned coroutine"),
+    "returns text": (
+        lambda context: "yes",
+        "WrongReturn: classify returned str, not ClassificationResult",
+    ),
+    "returns nothing": (
+        lambda context: None,
+        "WrongReturn: classify returned NoneType, not ClassificationResult",
+    ),
+    "stray coroutine": (
+        stray,
+        "WrongReturn: classify returned coroutine, not ClassificationResult",
+    ),
 }
 
 
@@ -67,6 +77,58 @@ def test_the_others_speak_and_the_fault_is_named(kit: Any, kind: str, limit: flo
         "guide_pre_tool_selection",
         error,
     )
+
+
+def words(*_: Any, **__: Any) -> Any:
+    return "words"
+
+
+@hookimpl
+def hooked(self: Any, context: Any) -> Any:
+    return "words"
+
+
+def given(**methods: Any) -> Any:
+    return type("Given", (), {"name": "g", "category": "c", **methods})()
+
+
+def commenting(**methods: Any) -> FeedbackProviderConfig:
+    return FeedbackProviderConfig(given(**methods), FeedbackTrigger(every_n_calls=1))
+
+
+@pytest.mark.parametrize(
+    ("provider", "said"),
+    [
+        (given(classify=words, provide=words), "classify returned str, not ClassificationResult"),
+        (
+            given(classify=lambda *_, **__: ClassificationResult(relevant=True), provide=words),
+            "provide returned str, not GuidanceInjection",
+        ),
+        (
+            given(guide_pre_tool_selection=hooked),
+            "guide_pre_tool_selection returned str, not Proposal",
+        ),
+        (commenting(should_run=words, provide=words), "should_run returned str, not bool"),
+        (
+            commenting(should_run=lambda *_, **__: True, provide=words),
+            "provide returned str, not Feedback",
+        ),
+        (commenting(give_feedback=hooked), "give_feedback returned str, not Feedback"),
+        (given(check=words), "check returned str, not TaskCompletionResult"),
+        (given(check_completion=hooked), "check_completion returned str, not TaskCompletionResult"),
+    ],
+)
+def test_a_wrong_answer_is_named_with_what_it_should_be(kit: Any, provider: Any, said: str) -> None:
+    kind = "feedback" if isinstance(provider, FeedbackProviderConfig) else "guidance"
+    checks = any(hasattr(provider, name) for name in ("check", "check_completion"))
+    run = kit.run(**{"completion_checkers" if checks else f"{kind}_providers": [provider]})
+    run.model_responded()
+    run.tool_finished("c", "", tool="look", params={})
+    run.guide(SELECT)
+    run.feedback()
+    run.check_completion()
+
+    assert kit.session[ProviderFaulted].latest().error == f"WrongReturn: {said}"
 
 
 def test_text_that_is_no_guidance_is_a_fault(kit: Any) -> None:

@@ -201,6 +201,33 @@ def test_a_recorder_that_raises_is_left_after_three_failures_and_the_run_goes_on
     assert notes.types.count("ProviderFaulted") == 3
 
 
+class Awaited(Notes):
+    async def record(self, event):
+        self.heard.append(event)
+
+
+class ClosedLater(Notes):
+    async def close(self):
+        self.closed += 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("recorder", "said"),
+    [
+        (Awaited(), "Awaited, whose record is async; write: def record(self, event): …"),
+        (ClosedLater(), "ClosedLater, whose close is async; write: def close(self): …"),
+    ],
+)
+def test_a_recorder_that_would_have_to_be_awaited_is_named_when_it_opens(recorder, said):
+    session = Session()
+    run = session.open_run(prompt(recorder))
+    one_call(run)
+    run.close()
+    (fault,) = session[ProviderFaulted].all()
+    assert (fault.hook, fault.error) == ("open", f"WrongReturn: open returned {said}")
+
+
 @pytest.mark.parametrize("recorder", [NotOpening(), Wrong()])
 def test_a_recorder_that_can_not_open_is_one_event(recorder):
     session = Session()

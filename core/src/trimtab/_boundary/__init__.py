@@ -52,7 +52,7 @@ def expect(value: object, kind: type[T], hook: str) -> T:
     if not isinstance(value, kind):
         if inspect.iscoroutine(value):
             value.close()
-        raise WrongReturn(f"{hook} returned {class_name(value)}")
+        raise WrongReturn(f"{hook} returned {class_name(value)}, not {kind.__name__}")
     return value
 
 

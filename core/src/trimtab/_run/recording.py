@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -257,4 +258,8 @@ def _opened(start: Callable[[Any], Any], context: RecorderContext) -> tuple[Any,
     if not callable(record):
         name = class_name(recording)
         raise WrongReturn(f"open returned {name}, which has no record(event)")
+    for method, line in ((record, "record(self, event)"), (close, "close(self)")):
+        if inspect.iscoroutinefunction(method):
+            whose = f"{class_name(recording)}, whose {line.partition('(')[0]} is async"
+            raise WrongReturn(f"open returned {whose}; write: def {line}: …")
     return record, (lambda _: close()) if callable(close) else None

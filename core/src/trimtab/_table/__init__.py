@@ -179,14 +179,16 @@ def _by_hook(
     return lambda context: own_feedback(own(context), "give_feedback")
 
 
-def _check(own: Callable[[TaskCompletionContext], Any]) -> Callable[..., TaskCompletionResult]:
+def _check(
+    own: Callable[[TaskCompletionContext], Any], hook: str
+) -> Callable[..., TaskCompletionResult]:
     def check(context: TaskCompletionContext) -> TaskCompletionResult:
         value = own(context)
         if inspect.isawaitable(value):
             import asyncio
 
             value = asyncio.run(_awaited(value))
-        return own_result(value, "check_completion")
+        return own_result(value, hook)
 
     return check
 
@@ -244,8 +246,9 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
 
 def compile_check(provider: LoadedProvider) -> CheckEntry:
     assert isinstance(provider.config, CompletionCheckerConfig)
-    check = provider.hooks.get("check_completion") or provider.methods["check"]
-    return CheckEntry(provider.source, provider.config.timeout, _check(check))
+    hook = "check_completion" if "check_completion" in provider.hooks else "check"
+    check = {**provider.methods, **provider.hooks}[hook]
+    return CheckEntry(provider.source, provider.config.timeout, _check(check, hook))
 
 
 def recorder_hooks(loaded: Iterable[LoadedProvider]) -> tuple[RunHook, ...]:
