@@ -155,8 +155,26 @@ def test_a_table_that_may_be_meant_for_a_prompt_without_one_is_named(write, capl
             '[prompts."a/b"]\nguidance = [{use = "x", max_perturn = 1}]',
             "[prompts.\"a/b\"], guidance[0]: unknown key 'max_perturn'. Did you mean 'max_per_tu",
         ),
-        ('[prompts."a/b"]\nguidance = [{use = "x", timeout = 1}]', "unknown key 'timeout'."),
-        ('[prompts."a/b"]\nfeedback = [{use = "x", mode = "live"}]', "unknown key 'mode'."),
+        (
+            '[prompts."a/b"]\nguidance = [{use = "x", timeout = 1}]',
+            "unknown key 'timeout'. It is a setting of a completion checker. Known here: ",
+        ),
+        (
+            '[prompts."a/b"]\nfeedback = [{use = "x", mode = "live"}]',
+            "unknown key 'mode'. It is a setting of a guidance provider. Known here: ",
+        ),
+        (
+            '[prompts."a/b"]\nrecorders = [{use = "x", max_per_run = 1}]',
+            "'max_per_run'. It is a setting of a guidance provider or a feedback provider. Known",
+        ),
+        (
+            '[prompts."a/b"]\nguidance = [{use = "x", every = 1}]',
+            "unknown key 'every'. An option of the provider stands in options = { every = … }.",
+        ),
+        (
+            '[prompts."a/b"]\nguidance = [{name = "x"}]',
+            "guidance[0]: the key 'use' must name the provider",
+        ),
         (
             '[prompts."a/b"]\nguidance = [{use = "x", max_per_turn = 0}]',
             "guidance[0]: x: max_per_turn must be 1 or more, not 0.",
@@ -200,6 +218,12 @@ def test_messages_about_pyproject_name_its_tables(write):
 def test_what_is_no_toml_is_an_error(write, text):
     with pytest.raises(ConfigurationError, match=r"trimtab.toml: it can't be read as TOML: "):
         load_configuration(write(text))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1"])
+def test_another_encoding_is_named(write, encoding):
+    with pytest.raises(ConfigurationError, match=r"byte \d+ is not UTF-8; save it as UTF-8"):
+        load_configuration(write("allow = ['é']".encode(encoding)))
 
 
 def test_a_byte_order_mark_does_no_harm(write):

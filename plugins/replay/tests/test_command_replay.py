@@ -192,8 +192,19 @@ def test_a_value_that_is_none_is_named(run, write_cases, capsys, option, value):
     assert f"{option}: '{value}' is not a " in capsys.readouterr().err
 
 
-def test_an_empty_file_is_called_empty(run, tmp_path):
-    (tmp_path / "run.jsonl").touch()
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_file_in_another_encoding_is_told_so(run, tmp_path, write_cases, encoding):
+    text = write_cases(LOOP).read_text(encoding="utf-8")
+    (tmp_path / "run.jsonl").write_text(text, encoding=encoding)
+    status, _, said = run("replay", tmp_path / "run.jsonl", "--all", "--json")
+
+    assert status == 1
+    assert "run.jsonl: it is in UTF-16 or UTF-32; save it as UTF-8" in said
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_an_empty_file_is_called_empty(run, tmp_path, text):
+    (tmp_path / "run.jsonl").write_text(text)
     status, _, said = run("replay", tmp_path / "run.jsonl", "--all", "--json")
 
     assert status == 1

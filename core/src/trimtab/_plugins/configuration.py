@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import attrs
 
 from trimtab._events import ProviderKind, ProviderRef
-from trimtab._plugins import did_you_mean, parse_requirement, quoted_list
+from trimtab._plugins import WORDS, did_you_mean, parse_requirement, quoted_list
 from trimtab._policy import (
     CONFIGS,
     IN_FILES,
@@ -96,6 +96,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         if path.stat().st_size > MAX_SIZE:
             raise ConfigurationError(f"{path}: larger than 1 MB; is this the right file?")
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        wrong = f"byte {error.start} is not UTF-8; save it as UTF-8"
+        raise ConfigurationError(f"{path}: it can't be read as TOML: {wrong}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: it can't be read as TOML: {error}") from error
 
@@ -287,9 +290,13 @@ def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -
 
 
 def _hint(key: str, keys: Mapping[str, _Types]) -> str:
-    """Return what an unknown key may be: misspelt, Python's name, or an option of a provider."""
+    """Return what an unknown key may be: misspelt, of another kind, or an option of a provider."""
     if key in _PYTHON_NAMES and "guidance" in keys:
         return f" In a file its name is {_PYTHON_NAMES[key]!r}."
+    if "options" in keys:
+        kinds = [WORDS[kind] for kind, config in IN_FILES.items() if key in keys_of(config)]
+        if kinds:
+            return f" It is a setting of a {' or a '.join(kinds)}."
     meant = did_you_mean(key, keys)
     if not meant and "options" in keys:
         return f" An option of the provider stands in options = {{ {sanitize(key, 40)} = … }}."
@@ -367,9 +374,9 @@ def _provider(
     table: Any = {"use": item} if isinstance(item, str) else item
     if not isinstance(table, dict):
         raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
-    _check(table, keys, place)
-    if not table.get("use", "").strip():
+    if not str(table.get("use", "")).strip():
         raise place.error("the key 'use' must name the provider.")
+    _check(table, keys, place)
     reference = ProviderRef(table["use"], table.get("options", {}), table.get("optional", False))
     settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
     try:

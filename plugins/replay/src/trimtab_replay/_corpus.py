@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,6 +50,8 @@ READER_FAILURES = (Exception, SystemExit)
 """What a reader may raise: it is a plugin, so its faults stay its own."""
 
 
+_OTHER_ENCODINGS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+"""How what some shells redirect begins; little-endian UTF-32 begins as UTF-16 does."""
 _FEW = 20
 _SPEAKERS = ("role", "from", "speaker", "author", "sender", "source")
 _AGENTS = {"assistant", "ai", "agent", "model", "gpt", "bot", "claude", "tool"}
@@ -205,8 +208,10 @@ class Corpus:
             source.skip(f"it holds messages in a format that no reader knows; {self._remedy()}")
         elif not found.named:
             self.other_files += 1
-        elif not source.head:
+        elif not source.head.strip():
             source.skip("it is empty")
+        elif source.head.startswith(_OTHER_ENCODINGS):
+            source.skip("it is in UTF-16 or UTF-32; save it as UTF-8")
         else:
             source.skip(f"no reader knows this format; {self._remedy()}")
 
