@@ -253,13 +253,12 @@ class Relay:
         import httpx
 
         upstream = incoming.route.upstream
-        url = httpx.URL(upstream.base)
         target = upstream.target(incoming.route.rest, incoming.query)
         left_out = _MADE_ANEW | _named_for_the_hop(incoming.headers)
         kept = [pair for pair in incoming.headers if pair[0] not in left_out]
         return httpx.Request(
             incoming.method,
-            url.copy_with(raw_path=target),
+            upstream.base,  # the target below is what is sent, byte for byte
             headers=[*kept, (b"accept-encoding", b"identity")],
             content=body or None,
             extensions={"target": target, "timeout": self._client.timeout.as_dict()},
