@@ -19,6 +19,8 @@ _LONGEST = 90
 """Characters of what is wanted; a longer one does not fit into a text beside the rest."""
 _LONGEST_VALUE = 24
 """Characters of one of several values: more do not fit beside the rest either."""
+_LONGEST_MONTH = 8
+"""Letters: "marraskuu" is no March."""
 _MOST_WORDS = 2
 """Of one of several values; more of them are a sentence."""
 
@@ -35,10 +37,16 @@ _MISSING = LazyPattern(
     r"|(?<=argument )[a-z]{2,30}) (?:is |are )?(?:missing|required)\b"
 )
 _DATE = LazyPattern(  # letters for a year, a month and a day, in whatever alphabet
-    r"(?<!\w)(?:(?P<y>([^\W\d_])\2{3})(?P<s>[-/.])([^\W\d_])\4(?P=s)([^\W\d_])\5"
-    r"|([^\W\d_])\6(?P<t>[-/.])([^\W\d_])\8(?P=t)([^\W\d_])\9{3})(?!\w)"
+    r"(?<![A-Za-z\u0410-\u044f\d_])"
+    r"(?:(?P<y>([^\W\d_])\2{3})(?P<s>[-/. ]?)([^\W\d_])\4(?P=s)([^\W\d_])\5"
+    r"|([^\W\d_])\6(?P<t>[-/. ]?)(?:([^\W\d_])\8(?P=t)([^\W\d_])\9{3}|([Mm])\10\10(?P=t)"
+    r"([^\W\d_])\11(?:\11\11)?))(?![A-Za-z\u0410-\u044f\d_])"
 )
-_TIME = LazyPattern(r"\b(?:HH|hh):(?:MM|mm)\b(?!:)")
+_NAMED_MONTH = LazyPattern(r"(?<!\w)\d\d[-/. ]?([A-Za-z]{3})[-/. ]?(?:\d\d){1,2}(?!\w)")
+_MONTH = LazyPattern(
+    r"(?<!\w)(?:([^\W\d_])\1[-/. ]([^\W\d_])\2{3}|([^\W\d_])\3{3}[-/. ]([^\W\d_])\4)(?!\w)"
+)
+_TIME = LazyPattern(r"(?<![\w:])([^\W\d_])\1:([^\W\d_])\2(?![\w:])")
 _FORM = LazyPattern(
     r"(?<![\w-])(?=[^\s]{0,30}[AX#N])(?:[AX#N]{1,6}|[09]{1,8})"
     r"(?:[-/.:](?:[AX#N]{1,6}|[09]{1,8})){1,4}(?![\w-])"
@@ -59,11 +67,16 @@ _LESS = LazyPattern(
     r"(?: (?!(?:than|per|in|and|or)\b)\w+){0,2})"
     r"|\b((?:at most|no more than|höchstens|au plus|como máximo) \d{1,9} [a-zA-Z]{1,10}\b)"
 )
-_MEANT = LazyPattern(r"(?i)\bdid you mean:? [\"'`“]?([\w./@-]{1,60})[\"'`”]?\s?\?")
+_MEANT = LazyPattern(
+    r"(?i)\bdid you mean:? (?:(?:the )?\w{1,12} \w{1,12} (?=[\"'`“]))?"
+    r"[\"'`“]?([\w./@-]{1,60})[\"'`”]?\s?\?"
+)
 _SPAN = LazyPattern(r"\b(\d{1,7}) ?(?:[-–—]|to) ?(\d{1,7})\b")
 _WHOLE = LazyPattern(r"-?\d{1,9}")
 _WORD = LazyPattern(r"[^\W\d_]{3,}|\d+")
-_TIES = ("a", "an", "and", "are", "is", "of", "or", "the", "to", "was", "were")
+TIES = ("a", "an", "and", "are", "er", "es", "est", "este", "is", "ist", "je", "jest", "of", "or",
+        "the", "to", "was", "were")  # fmt: skip
+"""What stands before the word for what lacks, and is no name of a field."""
 
 
 @attrs.frozen
@@ -107,11 +120,16 @@ def _shown(text: str) -> str:
 
 def key_in(line: str, arguments: Mapping[str, str]) -> str:
     """Return the one argument that a line speaks of, by its name or by what was given."""
-    named = [key for key in arguments if stands(key, line)]
+    named = [key for key in arguments if is_named(key, line)]
     if not named:
         named = [key for key, value in arguments.items() if len(value) > 1 and stands(value, line)]
     named = named or list(arguments)
     return named[0] if len(named) == 1 else ""
+
+
+def is_named(key: str, line: str) -> bool:
+    """Return whether a line names an argument, also as its first word."""
+    return stands(key, line) or stands(key.capitalize(), line)
 
 
 def stands(text: str, line: str) -> bool:
@@ -163,7 +181,7 @@ def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
         return None
     groups = found.groupdict()
     name = next((groups[mark] for mark in "acdef" if groups.get(mark)), "")
-    if arguments.get(name) or not name or name.lower() in _TIES:
+    if arguments.get(name) or not name or name.lower() in TIES:
         return None
     what = (groups["b"] or "").strip(" ()\uff08\uff09")
     return Change(f'{name} ("{what}")' if what else name, lacks=True)
@@ -182,9 +200,13 @@ def formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
         parts = read(arguments[key])
         if parts is None:
             return _shaped(key, form[0], arguments)
-        value = write(form[0], parts)
+        sample = _NAMED_MONTH.search(line) if "MMM" in form[0].upper() else None
+        if sample is not None and sample[1].title() not in calendar.month_abbr:
+            return _shaped(key, form[0], arguments)  # in a language that is not known
+        letters = form[0].lower() if sample is not None and not sample[1].isupper() else form[0]
+        value = write(letters, parts)
         return None if value == arguments[key] else instead(key, value, arguments)
-    form = _FORM.search(line)
+    form = _FORM.search(line) or _MONTH.search(line)
     return _shaped(key, form[0], arguments) if key and form is not None else None
 
 
@@ -209,7 +231,10 @@ def read_date(value: str) -> tuple[int, int, int] | None:
     if found is None or bool(found[1]) == bool(found[3]):
         return None
     names = [name.lower() for name in calendar.month_name]
-    month = [n for n, name in enumerate(names) if name and name.startswith(found[2].lower())]
+    said = found[2].lower()
+    month = [n for n, name in enumerate(names) if name and name.startswith(said)]
+    if not month and len(said) <= _LONGEST_MONTH:  # in another language, as "Juli" and "marzo"
+        month = [n for n, name in enumerate(names) if name and name[:3] == said[:3]]
     return _date(int(found[4]), month[0], int(found[1] or found[3])) if len(month) == 1 else None
 
 
@@ -219,9 +244,13 @@ def _date(year: int, month: int, day: int) -> tuple[int, int, int] | None:
 
 def as_date(form: str, date: tuple[int, ...]) -> str:
     year, month, day = (f"{date[0]:04}", f"{date[1]:02}", f"{date[2]:02}")
-    mark = next(letter for letter in form if not letter.isalpha())
-    if form[4] == mark:
+    mark = next((letter for letter in form if not letter.isalpha()), "")
+    if form[0] == form[3]:
         return mark.join((year, month, day))
+    if "MMM" in form.upper():
+        name = calendar.month_abbr[date[1]]
+        short = year[5 - len([letter for letter in form if letter.isalpha()]) :]
+        return mark.join((day, name.upper() if form[0].isupper() else name, short))
     first = form[0] in "Mm\u041c\u043c"  # the month, also in Cyrillic
     return mark.join((month, day, year) if first else (day, month, year))
 

@@ -9,16 +9,19 @@ is wanted. All of it holds for answers of calls that failed: elsewhere numbers a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, timedelta
+from itertools import pairwise
 
 from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
+    TIES,
     Change,
     arguments_in,
     choice_of,
     formed,
     instead,
+    is_named,
     key_in,
     lacking,
     less,
@@ -35,35 +38,54 @@ _NUMBER = LazyPattern(
     r"(?![:/-]?\d|[A-Za-z]{0,8}\d|[-/][A-Za-z])"
 )
 _GROUPED = LazyPattern(r"[ ,.\u202f](?=\d{3}(?:\D|\Z))")
-_STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A|\b(?:code|error|status)\W{1,4})[45]\d\d\b")
+_STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A)[45]\d\d\b|\b(?:code|error|status)\W{1,4}\d{3,6}\b")
 _STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 500, 502, 503})
 _WHOLE = LazyPattern(r"(?!0\d)\d{1,9}(?:\.\d{1,4})?")
 _LABEL = LazyPattern(
     r"\A\W{0,3}(?:[A-Z]{2,20}\w{0,9} |\w{1,20}: ?)\d{1,5}(?![\w.,%])"
-    r"|(?<![\w.,])\d{1,5}(?= ?[:\uff1a])"
+    r"|(?<![\w.,])\d{1,5}(?= ?[:\uff1a])|[(\uff08](?!max|min)[^\W\d]{3,20} \d{1,5}(?![\w.,%])"
 )
 """A number that an answer begins with, or before a colon, says which thing or error it is about."""
 _IDS = frozenset({"code", "id", "key", "no", "nr", "number", "ref", "sku", "uuid", "year", "zip"})
 """What ends the names of arguments whose numbers count nothing, so that no bound holds for them."""
 _PLAIN_NUMBER = LazyPattern(
-    r"(?<![A-Za-z0-9_.:/-])(?<!line )\d{1,9}(?![.:/-]?\d|[A-Za-z_])(?: ([A-Za-z]{1,20})\b)?"
+    r"(?<![A-Za-z0-9_.:/-])(?<!line )\d{1,9}(?![.:/-]?\d|[A-Za-z_])"
+    r"(?: ?([^\W\d_]{1,20})(?![A-Za-z]))?"
 )
 _SHARES = LazyPattern(r"(?<![\w.])[\d.]{1,6} ?%")
+_LIMIT = LazyPattern(
+    r"(?i)[<>≤≥]|\bless\b|max|\bmin(?:i|\W{1,3}\d)|most|least|limit|exceed|between|höchst|mindest|plus|moins|máx|mín"
+    r"|mass?im|μέγισ|สูงสุด|более|менее|больше|[最限]|tối đa|अधिकतम|الحد|以[上下内]|최[대소]"
+)
+"""What says of a number that it is a bound, where it may be something else."""
+_MULTIPLE = LazyPattern(r"(?i)m[uú]ltip|vielfach|veelvoud|wielokrotn|násob|кратн|倍|배수")
 _FAR_OFF = 1_000
 """A bound is within so many times of what was given; an id or a sum is not."""
 _SHORTEST = 10
 """Characters of a text whose length an answer may speak of."""
 _JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
 _ONE_OF = LazyPattern(
-    r"(?i:one of|(?:allowed|valid|accepted|possible|supported)(?: \w{1,8})?(?: (?:are|is))?)"
-    r"\s?[:\uff1a]?\s?([^\n:]{1,200})"
+    r"(?i:one of|(?<![^\W\d_])(?:allowed|valid|accepted|known|possible|supported)(?: \w{1,8})?"
+    r"(?: (?:are|is))?)\s?[:\uff1a]?\s?([^\n:]{1,200})"
 )
 _IN_BRACKETS = LazyPattern(r"[(\[{\uff08]([^()\[\]{}\uff08\uff09\n:]{3,160})[)\]}\uff09]")
 _BEHIND_COLON = LazyPattern(r"[:\uff1a]\s?(?!/)([^\n:\uff1a]{3,160}?)\s?[.。]?(?:\Z|\n)")
-_QUOTED = LazyPattern(
-    r"[\"'`\u201e\u201c\u00ab\u300c]([^\"'`\u201d\u201c\u00bb\u300d\n]{1,24})[\"'`\u201d\u201c\u00bb\u300d]"
+_OPEN, _SHUT = r"[\"'`\u201e\u201c\u00ab\u300c]", r"[\"'`\u201d\u201c\u00bb\u300d]"
+_QUOTE = rf"{_OPEN}([^\"'`\u201d\u201c\u00bb\u300d\n]{{1,24}}){_SHUT}"
+_QUOTED = LazyPattern(_QUOTE)
+_QUOTED_LIST = LazyPattern(
+    rf"{_QUOTE}(?:(?:\s?[,;/|\u3001\uff0c]\s?(?:\w{{1,3}} )?|\s?\w{{1,5}} |\s?){_QUOTE}){{1,8}}"
 )
+"""Values side by side; two that stand apart are states: one that is, and one that is wanted."""
+_JSON_PROSE = LazyPattern(r'[:\[]\s?"([^"\n]{3,100}? [^"\n]{3,200})"')
+_REMARK = LazyPattern(r"\s?\([^()\n:]{1,40}: ?[^()\n]{1,60}\)|\s\[\w{1,20}=[^\[\]\n]{1,200}\]")
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
+_LETTERS = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%H": "HH", "%M": "MM"}
+_STRFTIME = LazyPattern("|".join(_LETTERS))
+_FIELD_LINE = LazyPattern(r"\n\w{1,40}: \d")
+_SIBLINGS = LazyPattern(r"</(\w{1,40})>\s{0,20}<\1>")
+_TAG = LazyPattern(r"<([A-Za-z]\w{0,39})[^<>]{0,200}>")
+_CLOSING = LazyPattern(r"</[\w:]{1,60}>|<[?!][^<>]{0,200}>")
 _WORDED = LazyPattern(r"[^\W\d_]{2}")
 _MOST_VALUES = 8
 """More do not fit into a text beside the rest."""
@@ -80,17 +102,51 @@ _NAMED_FIELD = LazyPattern(
     r'(?<!\w)(?:missing\w*|required\w*|fields?|param\w*|argument\w*|property|path|pointer|loc)"?'
     r'\s{0,3}[:=]\s{0,3}\[?\s{0,3}(?:"(?:body|path|query)",\s?)?"(?:body)?[/#.]{0,2}([a-z_]\w{1,30})"'
 )
-_MISSES = LazyPattern(
-    r"(?i:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
+_LACKING = (
+    r"(?:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
     r"|puuttuu|mangler|brak\w{0,9}|chybí|hiányz\w{1,9}|eksik|ontbre\w{1,9}|отсутств\w{1,9}|缺\w{0,3}"
     r"|欠\w{0,4}|누락\w{0,3}|thiếu|kurang|λείπ\w{0,6}|חסר\w{0,2}|відсутн\w{1,9}|lipse\w{1,9})"
+)
+_MISSES = LazyPattern(
+    rf"(?i:{_LACKING})"
     r"[^\n:\uff1a]{0,30}?(?:[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
     r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])|[\u201e\u201c\u00ab]([a-z_][\w-]{1,30})[\u201d\u201c\u00bb])"
 )
 """The word for what lacks, in the languages that answers are seen in, before a name that ends the
 line; without the word a line may end with any word after a colon."""
+_FIELD = (
+    r"(?:f(?:ie|e|ä)ld\w*|felt\w*|champ|campo|veld|pole|поле|mező|alan\w*|πεδίο|kenttä|trường|字段|項目"
+    r"|필드|שדה|حقل|param\w*|paramètre|параметр|argument|propert\w*|attribut\w*|option|flag|column"
+    r"|value for)"
+)
+"""What an argument is called, and what is said of one that must be there, in the languages that
+answers are seen in: next to each other they say that it is the name between them that lacks."""
+_NEEDED = (
+    r"(?:obb?ligat\w*|obrigat\w*|required|requis\w*|requer\w*|missing|specify|null value"
+    r"|no(?= value)|not (?:given|present|provided|set|supplied)|ang[ei]\w{1,6}|pflicht\w*"
+    r"|erforderlich|vereist|verplicht|påkrev\w*|krävs|povinn\w*|wymagan\w*|kötelező|zorunlu\w*|обяза\w*|обов\W?яз\w*"
+    r"|obavez\w*|задълж\w*|υποχρεωτ\w*|必須|必填|필수|wajib|bắt buộc|pakollinen|مطلوب|חובה)"
+)
+_NAME = rf"{_OPEN}?\s?-{{0,2}}([a-z_][\w-]{{1,30}})\s?{_SHUT}?"
+_NEEDS = LazyPattern(
+    rf"(?i:\b{_FIELD})(?:\(s\))?\W{{1,4}}?{_NAME}[^\n]{{0,25}}?(?i:{_NEEDED}|{_LACKING})"
+    rf"|(?i:{_NEEDED})[^\n]{{0,25}}?(?i:{_FIELD})(?:\(s\))?\W{{1,4}}?{_NAME}(?!\w)"
+    rf"|{_OPEN}\s?([a-z_][\w-]{{1,30}})\s?{_SHUT}[^\n\"'`]{{0,25}}?(?i:{_NEEDED})"
+    rf"(?![^\n]{{0,20}}{_OPEN})"
+    rf'|(?i:{_NEEDED}\w{{0,3}})"\s?:\s?\[\s?"([a-z_]\w{{1,30}})"'
+    r"|required[^\n]{0,60}:\s{1,8}--([a-z][\w-]{1,30})"
+    r"|(?i:enter|give|provide|supply)\W{1,3}([a-z]{1,20}_\w{1,30})(?!\w)"
+    rf'|:\s?\{{\s?"([a-z_]\w{{1,30}})"\s?:\s?"[^"\n]{{0,60}}?(?i:{_NEEDED})'
+)
+_BLAMED = LazyPattern(
+    r'"([A-Za-z_]\w{1,30})"\s?:\s?\[\s?"[^"\n]{0,100}?[ \u3000][^"\n]{1,100}"\s?\]'
+)
+"""A field with what is wrong with it, as frameworks for web services tell it."""
+_NO_FIELD = LazyPattern(
+    r"(?i)(?:\w{1,20}_)?(?:errors?|details?|messages?|reasons?|warnings?|hints?)"
+)
 _PLAIN = LazyPattern(r'(?<![\w.-])([a-z][a-z_]{2,30})(?![\w.-]|"\s?:)')
-_ALPHABET = LazyPattern(r"[\u0370-\u1fff\u2e80-\ufeff]")
+_ALPHABET = LazyPattern(r"[\u0370-\u1dff\u2e80-\ufeff]")
 _NO_FIELDS = frozenset(
     {"denied", "error", "failed", "false", "invalid", "none", "null", "rejected"}
 )
@@ -113,18 +169,22 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
     """
     if not given:
         return None
+    text = _STRFTIME.sub(lambda mark: _LETTERS[mark[0]], text.replace('\\"', '"'))
+    if text[:1] == "<":  # markup: its fields as lines, what stands side by side as a list
+        text = _TAG.sub(r"\n\1: ", _CLOSING.sub("\n", _SIBLINGS.sub(", ", text))).strip()
     arguments = arguments_in(given)
     key, form = key_in(text, arguments), None
+    tool = given.partition("(")[0]
     for made in (
         *((_respelt,) if failed else ()),
         *_MAKERS,
-        *((_digits, _days, _sampled, _foreign) if failed else ()),
+        *((_digits, _days, _sampled, _needed, _foreign) if failed else ()),
         less,
     ):
         change = shown(made(text, key, arguments), given)
-        if change is not None and not change.is_form:
+        if change is not None and not change.is_form and change.call != tool:
             return change
-        form = form or change
+        form = form or (change if change is not None and change.is_form else None)
     return form
 
 
@@ -133,7 +193,7 @@ def _respelt(text: str, _: str, arguments: _Arguments) -> Change | None:
     for key, value in arguments.items():
         core = _MARK.sub("", value).lower()
         for found in _TOKEN.finditer(text if len(core) > 2 else ""):
-            token = found[0].rstrip(".,:;")
+            token = found[0].strip(".,:;")
             is_like = stands(value, text) and _is_like(token, value)
             if token.lower() != value.lower() and (_MARK.sub("", token).lower() == core or is_like):
                 return instead(key, token, arguments)
@@ -177,6 +237,16 @@ def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
     return Change(name, lacks=True) if name and name not in arguments else None
 
 
+def _needed(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the name that stands between the words for a field and for what must be there."""
+    for found in (*_BLAMED.finditer(text), *_NEEDS.finditer(text)):
+        name = next(filter(None, found.groups()), "")
+        is_given = not arguments.keys().isdisjoint((name, name.replace("-", "_")))
+        if not is_given and name not in (*TIES, *_NO_FIELDS) and not _NO_FIELD.fullmatch(name):
+            return Change(name, lacks=True)
+    return None
+
+
 def _foreign(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the one plain name in an answer of another alphabet: a field that the call lacks."""
     if not _ALPHABET.search(text):
@@ -194,6 +264,8 @@ def _numbers(text: str) -> Iterator[float]:
 def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the bound that stands beside a number that was given."""
     told = list(dict.fromkeys(_numbers(_LABEL.sub(" ", text.replace("..", " - ")))))
+    if len(told) == 2 and told[0] == 1:
+        told = told[1:]  # so many in one call
     if len(told) > 2:
         told = [number for number in told if number not in _STATUSES]
     given = {
@@ -201,17 +273,11 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
         for key, value in arguments.items()
         if _WHOLE.fullmatch(value) and _IDS.isdisjoint(re.split(r"_|(?=[A-Z])", key.lower()))
     }
-    named = [key for key, number in given.items() if number in told or stands(key, text)]
+    named = [key for key, number in given.items() if number in told or is_named(key, text)]
     rest = arguments.keys() - given.keys()
-    if not named and not any(stands(key, text) or stands(arguments[key], text) for key in rest):
-        counts = [key for key in given if not _is_place(key)]
-        if _OBJECT.search(text) or text[:1] == "<":
-            over = [key for key in counts if given[key] > max(told, default=0)]
-            under = [key for key in counts if given[key] < min(told, default=0)]
-            named = (over or under) if len(told) == 2 else []
-        elif len(told) == 1 and told[0] not in _STATUSES and (said := _PLAIN_NUMBER.search(text)):
-            unit = (said[1] or "").lower()
-            named = [key for key in counts if _measures(key, unit, is_over=given[key] > told[0])]
+    if not named and not any(is_named(key, text) or stands(arguments[key], text) for key in rest):
+        counts = {key: number for key, number in given.items() if not _is_place(key)}
+        named = [*_counting(text, told, counts)]
     if len(named) != 1:
         return None
     number = given[named[0]]
@@ -227,9 +293,39 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     if len(others) == 2 and low <= number <= high:
         return None
     wanted = high if number > high else low
-    if wanted == 0:
-        return None  # it counts what there is
+    if _MULTIPLE.search(text):
+        wanted = max(number // low, 1) * low
+    if wanted == 0 or (
+        not _LIMIT.search(text)
+        and (_labels(named[0], number, text) or (len(others) == 1 and wanted > number))
+    ):
+        return None  # it counts what there is, or what else is the case
     return instead(named[0], f"{wanted:g}" if wanted < 1e6 else f"{wanted:.0f}", arguments)
+
+
+def _counting(text: str, told: list[float], counts: Mapping[str, float]) -> Iterable[str]:
+    """Return the arguments of which the bounds may be that a text tells without their names."""
+    is_told = _LIMIT.search(text) is not None
+    if _OBJECT.search(text) or _FIELD_LINE.search(text):
+        over = [key for key in counts if counts[key] > max(told, default=0)]
+        under = [key for key in counts if counts[key] < min(told, default=0)]
+        return (over or under) if len(told) == 2 or (len(told) == 1 and is_told) else ()
+    said = _PLAIN_NUMBER.search(text)
+    if len(told) != 1 or told[0] in _STATUSES or said is None:
+        return ()
+    unit = (said[1] or "").lower()
+    return [
+        key
+        for key, number in counts.items()
+        if (is_told and number > told[0] and (len(unit) != 1 or not unit.isascii()))
+        or _measures(key, unit, is_over=bool(unit) and number > told[0])
+    ]
+
+
+def _labels(key: str, number: float, text: str) -> bool:
+    """Return whether a number says which thing an answer is about: "Machine 5: door is open"."""
+    word = rf"(?:\A\W{{0,3}}[^\W\d_]{{2,20}}[ -]|(?<!\w){re.escape(key)}\W{{1,3}})"
+    return re.search(rf"{word}{number:g}(?![\w.,]|%)", text) is not None
 
 
 def _measures(key: str, unit: str, *, is_over: bool) -> bool:
@@ -259,37 +355,50 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     """Return the values that stand beside one that was given, or beside its name."""
     worded = [name for name, value in arguments.items() if _WORDED.search(value)]
     for said in _JSON_LIST.finditer(text):
-        of = key or (worded[0] if len(worded) == 1 else "")
+        of = key or (worded[0] if len(worded) == 1 else _begun(arguments, said[2]))
         if of and said[2].count('"') != 2:  # one text, with a comma
             found = _chosen(of, list(values_in(said[2])), 2, arguments)
             if found is not None:
                 return found
-    if _OBJECT.search(text):
-        return None
     given = arguments.get(key, "")
+    plain = _REMARK.sub(lambda remark: "" if given and given in remark[0] else remark[0], text)
+    if _OBJECT.search(plain):
+        plain = "\n".join(_JSON_PROSE.findall(plain))
+        if not plain or not key:
+            return None
     if not key:  # of an open list of values the one argument in words takes one
         open_list = _BEHIND_COLON.search(text)
         values = list(values_in(open_list[1])) if open_list else []
         return _chosen(worded[0], values, 3, arguments) if len(worded) == 1 else None
     if not (stands(key, text) or (len(given) > 1 and stands(given, text))):
         return None
-    quoted = [value for value in _QUOTED.findall(text) if value not in (key, given)]
+    quoted = [
+        [value.strip() for value in _QUOTED.findall(found[0]) if value.strip() not in (key, given)]
+        for found in _QUOTED_LIST.finditer(plain)
+    ]
     listed = [
         list(values_in(found[1]))
         for pattern in (_BEHIND_COLON, _IN_BRACKETS)
-        for found in pattern.finditer(text)
+        for found in pattern.finditer(plain)
     ]
-    cued = [list(values_in(found[1])) for found in _ONE_OF.finditer(text)]
-    made = [_chosen(key, values, 2, arguments) for values in (*cued, quoted)]
+    cued = [list(values_in(found[1])) for found in _ONE_OF.finditer(plain)]
+    made = [_chosen(key, values, 2, arguments) for values in (*cued, *quoted)]
     made += [_chosen(key, values, 3, arguments) for values in listed]
     return next((change for change in made if change is not None), None)
+
+
+def _begun(arguments: _Arguments, said: str) -> str:
+    """Return the one argument whose value begins as one of a list does: Hindi, of hi, en, bn."""
+    listed = [value.lower()[:3] for value in values_in(said) if len(value) > 1]
+    keys = [key for key, value in arguments.items() if value.lower().startswith((*listed,))]
+    return keys[0] if len(keys) == 1 else ""
 
 
 def _chosen(key: str, values: list[str], least: int, arguments: _Arguments) -> Change | None:
     if not least <= len(values) <= _MOST_VALUES or {key, arguments[key]} & set(values):
         return None
-    if any(map(_FILE.search, values)):  # parts of a path, or files
-        return None
+    if any(map(_FILE.search, values)) or len(arguments[key]) > _LONGEST_TIME:
+        return None  # parts of a path, or files; nor is a text one of several
     return choice_of(key, values, arguments)
 
 
@@ -307,6 +416,10 @@ def _sampled(text: str, _: str, arguments: _Arguments) -> Change | None:
     return None
 
 
+def _form_of(text: str) -> str:
+    return "".join("A" if c.isalpha() else "9" if c.isdigit() else c for c in text)
+
+
 def _in_digits(sample: str, value: str) -> str:
     """Return a date in eight digits, as a sample has it, the year first."""
     day = read_date(value) if len(sample) == 8 else None
@@ -319,8 +432,10 @@ def _alike(sample: str, value: str) -> str:
     """Return the part of a value that has the form of a sample: letters, digits and marks."""
     if len(sample) < 4 or len(value) <= len(sample):
         return ""
-    form = "".join("A" if c.isalpha() else "9" if c.isdigit() else c for c in sample)
-    held = "".join("A" if c.isalpha() else "9" if c.isdigit() else c for c in value)
+    form, held = _form_of(sample), _form_of(value)
+    core = _MARK.sub("", value)
+    if _form_of(core) == form and not sample.isdigit():
+        return core.upper() if sample.isupper() else core
     at = held.find(form)
     while at >= 0:
         end = at + len(form)
@@ -354,7 +469,7 @@ _MAKERS: tuple[Callable[[str, str, _Arguments], Change | None], ...] = (
 
 _SPAN_FIELD = LazyPattern(
     r"(?P<said>(?<!\w)(?:\w{0,30}_s|(?:\w{0,30}_)?[Ss]e[ckg]\w{0,30}|\w{0,30}S(?:ecs?|econds?)"
-    r"|\w{0,30}_сек\w{0,6}"
+    r"|\w{0,30}_(?:сек\w{0,6}|초|秒)"
     r"|(?P<ms>\w{0,30}(?:_ms|Ms|_?[Mm]illis))|(?P<min>\w{0,30}(?:_min|Min|_?[Mm]inut\w{0,3})))"
     r'"?\s{0,3}[:=]\s{0,3}(?P<n>\d{1,7}))(?![\d.]*\d)'
 )
@@ -365,46 +480,69 @@ _LONGEST_WAIT = 4 * 3_600.0
 """Seconds; a time that is further off opens a shop, and ends no lock."""
 _LONGEST_TIME = 70
 """Characters that are quoted of what stands before a time."""
+_LETTERED = LazyPattern(r"(?<![\w:])([^\W\d_])\1:([^\W\d_])\2(?![\w:])")
+_SINCE = LazyPattern(r"(?i)\b(?:since|seit|depuis|sinds|sedan|siden)\W{1,3}\Z")
 _INSTANT = LazyPattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 DECIDES = LazyPattern(
     r"(?i)two-factor|one-time (?:code|password|pin)\b|verification code"
-    r"|confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|genehmig|zustimm"
+    r"|confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|freigabe|genehmig|zustimm"
     r"|autori[sz](?:ar|er|ieren|zare|ación d|ação d)\b|подтвер|одобр|соглас"
     r"|确认|確認|批准|承認|同意|확인이? ?필요|승인|동의|potwierdz|zgod[ay]\b|bevestig|godk[äj]"
     r"|aprob|toestemming|samt[yj][kc]|suostumu|onay|s[oú]u?hlas|hozzájárul|consim|persetuj|згод"
     r"|موافق|אישור"
-    r"|συγκατ|đồng ý|podpis|handtekening|unterschrift|underskrift|allekirjoit|firma d|signature\b"
+    r"|συγκατ|đồng ý|podpis(?!an)|handtekening|unterschrift|underskrift|allekirjoit|firma d"
+    r"|signature\b"
     # what can be meant in two ways, or is several objects
     r"|eindeutig|jednoznač|однознач|entydig|ambig[uüo]|yksiselitt|dubbelzinnig|niet duidelijk"
     r"|\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{"
 )
 """The word for what only a person gives, in the languages that answers are seen in."""
+_RANGE_OF_IDS = LazyPattern(
+    r"(?<!\w)([A-Z]{1,4}-?)\d{1,6} ?(?:[-–~]|\.\.|\b(?:to|bis|tot|til|do|до|à|al?)\b) ?\1\d{1,6}"
+)
+"""The first and the last of all that there are, among which nobody has to choose."""
+_CODE = LazyPattern(r"[;{}=<>()]")
+_ALIKE = LazyPattern(r"(?<![\w.,:/-])(?:(\d{4,6}|\d{3}),? (?:\w{1,5} )?\d{3,6}(?![\w:/-]|\.\d))")
+"""Two ids of digits side by side."""
 _NUMBERED = LazyPattern(r"(?<![\w-])([A-Z]{1,4}-?)(\d{1,6})(?![\w-])")
 _PLACES = frozenset(
     {"after", "continuation", "continue", "cursor", "first", "from", "marker", "next", "offset",
      "page", "part", "position", "skip", "start", "token"}
 )  # fmt: skip
 """What arguments are called that say which part is wanted."""
+_ANY_NUMBER = LazyPattern(r"\d{1,9}")
+_WORDED_STRETCH = LazyPattern(
+    r"(?<![\w.,:/-])(\d{1,7})(?=[^\W\d]{0,3} ?(?:[-–—~]|\.\.|[^\W\d]{1,4}) ?(\d{1,7})(?!\d))"
+)
+_SHEET = LazyPattern(r"(?i)p[aá]?g|se?it|si[dv]|say|str[ao]n|oldal|hal|tra|стр")
+"""What arguments are called that count pages; others say with which row a part begins."""
+_OF_SHEETS = LazyPattern(r"(\d{1,6})([^\W\d]{1,6}?)[^\W\d]{0,3}(\d{1,6})\2")
+_COUNT_FIELD = LazyPattern(r'"([^"\n]{1,40})"\s?:\s?(\d{1,7})(?![\d.])')
+_GOES_ON = LazyPattern(r'(?i)"?(?:has_?)?(?:more|next)\w{0,8}"?\s?[:=]\s?true')
+_TEXT_FIELD = LazyPattern(r'"(\w{1,40})"\s?:\s?"([^"\s]{1,80})"')
+_SIZES = frozenset({"count", "limit", "per", "size"})
+"""What says of such a name that it counts what one part holds."""
 _STRETCH = LazyPattern(r"(?<![\w.,:/-])(\d{1,7}) ?(?:[-–—~]|\.\.) ?(\d{1,7})(?![\w.:/-])")
 _PLACE_TOLD = LazyPattern(r"(?<=[ (`])(\w{1,20})=[\"'`]?([\w.:-]{1,60})(?![\w,}])")
 """What a call is told to say in prose or in markup: ``offset=101``, ``<next after="e3"/>``."""
-_LINK = LazyPattern(r"[?&](\w{1,30})=([\w.%~+=-]{1,60})")
+_LINK = LazyPattern(r"[?&][$]?(\w{1,30})=([\w.%~+=-]{1,60})")
 _PART = LazyPattern(
     r"(?<![\w.,:/-])(\d{1,6})(?: ?[-–—~] ?(\d{1,6}))?"
     r"(?: ?/ ?| ?[^\W\d]{1,4} ?)(\d{1,7})(?![\w./-]|:\d)"
 )
 
 
-def wait_by_form(text: str) -> tuple[str, float | None] | None:
+def wait_by_form(text: str, arguments: _Arguments) -> tuple[str, float | None] | None:
     """Return what the answer of a failed call says of time, and the seconds to wait.
 
     A span in a field whose name has its unit, or a time after the one that the answer begins with.
 
     Args:
         text: the answer.
+        arguments: of the call.
     """
     found = _SPAN_FIELD.search(text)
-    if found is not None:
+    if found is not None and arguments.get(re.split(r"\W", found["said"])[0]) != found["n"]:
         factor = 0.001 if found["ms"] else 60.0 if found["min"] else 1.0
         return found["said"], int(found["n"]) * factor
     times = list(_CLOCK.finditer(text))
@@ -412,7 +550,13 @@ def wait_by_form(text: str) -> tuple[str, float | None] | None:
         now, then = (3_600.0 * int(t[1]) + 60.0 * int(t[2]) + float(t[3] or 0) for t in times)
         if 0 < then - now <= _LONGEST_WAIT:
             return text[times[0].end() :].strip(" ]|-")[:_LONGEST_TIME], then - now
-    if _INSTANT.search(text):
+    if (
+        _INSTANT.search(text)
+        or _LETTERED.search(text)
+        or any(":" in value for value in arguments.values())
+    ):
+        return None  # a time that was given may be what is wrong
+    if len(times) == 1 and _SINCE.search(text[: times[0].start()]):
         return None
     if len(times) == 1 and len(text.rstrip(' .。)]}"')) == times[0].end() and times[0].start() > 4:
         return text[-_LONGEST_TIME:], None
@@ -428,10 +572,13 @@ def several_of(text: str, arguments: _Arguments) -> str:
         arguments: of the call.
     """
     for value in arguments.values():
-        if _WORDED.match(value) and len(value) <= _LONGEST_TIME:
+        if _WORDED.match(value) and len(value) <= _LONGEST_TIME and not _CODE.search(value):
             after = re.findall(rf"(?<!\w){re.escape(value)} ([A-Z\d]\w{{1,30}})", text)
-            kinds = [kind for kind, _ in set(_NUMBERED.findall(text.partition(value)[2]))]
+            rest = _RANGE_OF_IDS.sub(" ", text.partition(value)[2])
+            kinds = [kind for kind, _ in set(_NUMBERED.findall(rest))]
             if len(set(after)) > 1 or any(kinds.count(kind) > 1 for kind in kinds):
+                return value
+            if stands(value, text) and _ALIKE.search(text.partition(value)[2]):
                 return value
     return ""
 
@@ -443,13 +590,32 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
         text: the answer.
         arguments: of the call.
     """
-    places = {key: value for key, value in arguments.items() if _is_place(key)}
-    for key, value in _LINK.findall(text):
-        if value != arguments.get(key) and _is_place(key):
-            return f"{key}={value}", f"with {key}='{value}'"
-    for told in _PLACE_TOLD.finditer(text):
-        if told[1] not in arguments and _is_place(told[1]):
-            return told[0], f"with {told[1]}='{told[2]}'"
+    places = {
+        key: value for key, value in arguments.items() if _is_place(key) or is_named(key, text)
+    }
+    empty = [key for key, value in places.items() if not value]
+    goes_on = empty and _GOES_ON.search(text)
+    told = [
+        *(
+            (told[0], told[1], told[2])
+            for pattern in (_LINK, _PLACE_TOLD)
+            for told in pattern.finditer(text)
+            if told[2] != arguments.get(told[1])
+            and (_is_place(told[1]) or (arguments.get(told[1]) == "" and pattern is _LINK))
+        ),
+        *(
+            (told[0], empty[0], told[2])
+            for told in _TEXT_FIELD.finditer(text if goes_on else "")
+            if _is_place(told[1])
+        ),
+    ]
+    for said, key, value in told:
+        return said.lstrip("?&"), f"with {key}='{value}'"
+    return _of_lines(text, arguments) or _of_fields(text, arguments) or _of_parts(text, places)
+
+
+def _of_parts(text: str, places: _Arguments) -> tuple[str, str] | None:
+    """Return what follows the part that was asked for, of an answer that counts its parts."""
     most = max(_numbers(text), default=0.0)
     for key, value in places.items():
         spans = (span for span in _STRETCH.finditer(text) if span[1] == value)
@@ -462,5 +628,42 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
     return None
 
 
+def _of_lines(text: str, arguments: _Arguments) -> tuple[str, str] | None:
+    """Return what follows a stretch, or a page, of which a line tells the whole as well."""
+    for line in text.splitlines():
+        spans = _WORDED_STRETCH.finditer(line)
+        span = next((span for span in spans if int(span[1]) < int(span[2])), None)
+        keys = [key for key, value in arguments.items() if span is not None and value == span[1]]
+        pages = _OF_SHEETS.search(line)
+        at = pages[3] if pages is not None else ""
+        if pages is not None and arguments.get("page") == at and int(pages[1]) > int(at):
+            return pages[0], f"with page='{int(at) + 1}'"
+        if span is None or len(keys) != 1 or len(numbers := _ANY_NUMBER.findall(line)) != 3:
+            continue
+        first, last = int(span[1]), int(span[2])
+        if first < last < max(map(int, numbers)):
+            following = first + 1 if _SHEET.match(keys[0]) else last + 1
+            return span[0], f"with {keys[0]}='{following}'"
+    return None
+
+
+def _of_fields(text: str, arguments: _Arguments) -> tuple[str, str] | None:
+    """Return what follows, if fields with numbers are named alike, or one as the argument is."""
+    fields = [(found[1], int(found[2])) for found in _COUNT_FIELD.finditer(text)]
+    at_key = [(key, int(arguments[key])) for key, at in fields if arguments.get(key) == str(at)]
+    if len(fields) == 3 and len(at_key) == 1 and not _SHEET.match(at_key[0][0]):
+        key, at = at_key[0]
+        size, most = sorted(number for name, number in fields if name != key)
+        if _is_place(key) and size and at + size < most:
+            return f"{key}: {at}", f"with {key}='{at + size}'"
+    for (name, at), (other, most) in pairwise(fields):
+        keys = [key for key in (name, "page") if arguments.get(key) == str(at)]
+        is_same = name[:3] == other[:3] or any(not c.isascii() and c in other for c in name)
+        if keys and at < most and is_same:
+            return f"{name}: {at}", f"with {keys[0]}='{at + 1}'"
+    return None
+
+
 def _is_place(name: str) -> bool:
-    return not _PLACES.isdisjoint(word.lower() for word in re.split(r"_|(?=[A-Z])", name))
+    words = {word.lower() for word in re.split(r"_|(?=[A-Z])", name)}
+    return not _PLACES.isdisjoint(words) and _SIZES.isdisjoint(words)

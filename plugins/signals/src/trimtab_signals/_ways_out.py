@@ -16,7 +16,7 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern, quote
-from trimtab_signals._changes import Change, arguments_in, next_in, shown
+from trimtab_signals._changes import Change, arguments_in, next_in, shown, stands
 from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import (
     DECIDES,
@@ -74,18 +74,20 @@ class Asked:
 
 
 _SECONDS = LazyPattern(
-    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(?:PT)?(\d{1,5})(?:\.\d+)?(?! ?m(?:in\w*)?\b)"
+    r"(?i)(?:re(?:try|set)[-_ ]?after|wait|\beta_\w{1,8})\W{1,5}(?:PT)?(\d{1,5})(?:\.\d+)?"
+    r"(?! ?m(?:in\w*)?\b)"
     r"|\b(?:in|after|for) (?:about )?(\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
     r"|(?<![A-Za-z\d.,:])(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초|detik|giây|saniye"
-    r"|วินาที|ثاني|שניות|δευτ|másodp)"
+    r"|วินาที|ثان[يی]|שניות|δευτ|másodp)"
 )
 _MINUTES = LazyPattern(
-    r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دقي|分|분"
-    r"|menit|นาที|דקות|хвил)"
+    r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
+    r"|분|menit|นาที|דקות|хвил)"
 )
 _TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|\bafter\b|elapsed|expire|took\b")
 """Beside a span of time it says how long something lasted, and not when to come back."""
 _NUMBERS = LazyPattern(r"\d+")
+_SENTENCE = LazyPattern(r"[.;!?]\s|\n|。")
 _TOO_LARGE = "413"
 _COUNTED = LazyPattern(r"[-+]?\d|\[")
 _LEAST_TEXT = 10
@@ -94,7 +96,8 @@ _MINUTE_WORDS = frozenset({"min", "mins", "minute", "minutes"})
 _SECONDS_A_MINUTE = 60.0
 """By definition."""
 _LATER = LazyPattern(
-    r"(?i)retry[-_ ]?after|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
+    r"(?i)\A(?:HTTP\S{0,6} )?202(?=\s|\Z)|retry[-_ ]?after|\beta_se?c"
+    r"|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
     r"|\be?busy\b|\bEAGAIN\b|temporarily|rate.?limit|too many requests|\b(?:429|503)\b"
     r"|not (?:yet )?ready"
     r"|\b(?:locked by|lock (?:is )?held)|come back|quota .{0,40}reset|\bready in (?:about )?\d"
@@ -127,6 +130,29 @@ _USER = LazyPattern(
     r"|ambiguous(?! (?:call|column|identifier|import|operator|overload|reference|symbol)\b)"
     r"|which (?:one )?(?:is meant|do you mean)"
 )
+_PERSON = (
+    r"(?:(?<![^\W\d_])(?:user|usu[aá]ri|utente|utili[sz]a[dt]|client|kl[ia][ea]?nt|kund|customer"
+    r"|guest|gast|gäst|gość|gości|passa?[ge]|kupac|kupc|traveller|holder|\w{0,20}inhaber|owner|titular|propriet"
+    r"|właścic|patient|pa[cz]ien|пользов|клиент|гост[ьюя]|корист|клієнт|πελάτ|χρήστ|kullan|müşteri"
+    r"|asiak|käyttäj|ügyf|vendég|felhaszn|zákazn|uživatel|bru[gk]er|använd|pengguna|pelanggan|khách"
+    r"|người dùng)"
+    r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم"
+    r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้)"
+)
+_CHOOSES = (
+    r"(?:(?<![^\W\d_])(?:choos|choice|decid|eleg|elij|elecc|escolh|choi[sx]|décid|wähl|entscheid"
+    r"|scegl|scelt|kie[sz]|keuze|beslis|wyb[ir]|zdecyd|vyb[rei]|rozhod|välj|vælg|velg|bestäm|выб"
+    r"|решит|обирає|обрати|вибир|виріш|избер|избир|επιλ|αποφασ|seç|karar|vali[tmk]|tria[rn]?\b"
+    r"|od[ab]+r|päät|válasz|eldönt|aleag|pilih|dipilih|chọn|ask\b|up to|frag(?:e|t\b)|pregunt"
+    r"|pergunt"
+    r"|demande[zr]|chied|vraag|zapyta|zepte|fråg|spør|kysy|kérd|уточн|спрос|запит|ρωτ|tany|hỏi)"
+    r"|[选選擇决決]|确认|確認|询问|선택|결정|확인|चुन|पूछ|ختار|قرر|اسأل|בחו?ר|שאל|เลือก|ระบุ|ถาม)"
+)
+_DECIDER = LazyPattern(
+    rf"(?i){_PERSON}[^.;\n]{{0,40}}?{_CHOOSES}|{_CHOOSES}[^.;\n]{{0,40}}?{_PERSON}"
+)
+"""Those for whom an agent works, near the words for to choose and to ask, in the languages that
+answers are seen in: no form tells who decides."""
 _HELD = LazyPattern(
     r"(?i)\b(?:locked|in use|bloquead[ao]|bloccat[ao]|verrouillée?|gesperrt|belegt|заблокирован\w*"
     r"|занят\w*)\b[^\n]{0,80}\b\d{1,2}[:h]\d{2}\b|(?:锁定|占用|ロック中|使用中)[^\n]{0,80}\d{1,2}[:\uff1a]\d{2}"
@@ -167,7 +193,8 @@ _ARGUMENTS = LazyPattern(
     r"|(?:invalid|wrong|bad) (?:date |time )?format|in the form(?:at)? "
     r"|expected .{1,40}(?:got|but)\b|did you mean|use .{1,40} instead"
     # a range that is too large, an upper or lower bound
-    r"|(?:\A|\b(?:code|error|http|status)\W{1,3})413\b|too (?:large|long|many|wide)\b"
+    r"|(?:\A|\b(?:code|error|http|status)\W{1,3})413\b"
+    r"|too (?:few|high|large|long|many|short|small|wide)\b"
     r"|\b(?:ask for|choose|give|request|specify|try|use) (?:\w+ ){0,3}(?:fewer|lower|narrower"
     r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?|\bat most )\s?\d"
     # at most so many, in the languages that answers are seen in
@@ -193,6 +220,8 @@ _COMMAND_LINE = LazyPattern(
 
 
 _USAGE = LazyPattern(r"(?i)(?<!\w)usage: ")
+_HINTS = LazyPattern(r"(?im)^(?:(?:usage|try|hint|note|for more)\b[^\n]{0,200})?(?:\n|\Z)")
+"""What a command line says besides what was wrong."""
 _HEADERS = LazyPattern(
     r"\AHTTP\S{0,6} [^\n]{3,60}(?:\r?\n[\w-]{1,40}: [^\n]{0,200}){0,9}\r?\n\r?\n(?=\S)"
 )
@@ -206,6 +235,7 @@ _CUT = "[…]"
 _Ways = tuple[tuple[WayOut, LazyPattern], ...]
 _WAYS: _Ways = (
     (WayOut.ASK, _USER),
+    (WayOut.ASK, _DECIDER),
     (WayOut.LATER, _LATER),
     (WayOut.LATER, _HELD),
     (WayOut.ARGUMENTS, _ARGUMENTS),
@@ -262,9 +292,11 @@ def asked_by(
         return _part_by_form(stripped, given)
     by_form = None
     if not failed:
-        by_form = _part_by_form(stripped, given)
-    elif len(stripped) <= _SHORT and (_PROSE.sub("", stripped).count("\n") < 2):
-        by_form = _failing(stripped, given)
+        by_form = _part_by_form(text.rstrip(), given)
+    elif len(stripped) <= _SHORT:
+        stripped = _HINTS.sub("", stripped)
+        if _PROSE.sub("", stripped).count("\n") < 3:
+            by_form = _failing(stripped, given)
     return by_form or (None if "\n" in stripped else _by_form(stripped, given))
 
 
@@ -284,16 +316,24 @@ def _concerns(found: re.Match[str], given: str) -> bool:
 
 def _failing(text: str, given: str) -> Asked | None:
     """Return what a failure asks for by its form alone: time, a decision, other arguments."""
-    wait = wait_by_form(text)
+    arguments = arguments_in(given)
+    wait = wait_by_form(text, arguments)
     if wait is not None:
         return Asked(WayOut.LATER, *wait)
-    arguments = arguments_in(given)
     several = several_of(text, arguments)
-    change = None if several else change_in(text, given, failed=True)
+    change = change_in(text, given, failed=True)
+    if several and (change is None or " or " not in change.call or f"'{several} " in change.call):
+        change = None
     told = set(_NUMBERS.findall(text)) - {*arguments.values()}
-    lasted = _TOOK.search(text) is not None or len(told) > 1
-    span = None if lasted or lacks_value(given) else _seconds(text)
-    if change is not None and not change.is_form and not (span and _raises(change, told)):
+    # a sentence that has one number, and that is a span of time
+    said = next((said for said in _SENTENCE.split(text) if _seconds(said) is not None), "")
+    lasted = _TOOK.search(text) or len({*_NUMBERS.findall(said)} - {*arguments.values()}) > 1
+    span = None if lasted or lacks_value(given) else _seconds(said)
+    name, _, was = (change.refused if change else "").partition("=")
+    is_known = change is not None and (
+        not change.is_form or stands(name, text) or stands(was.strip("'"), text)
+    )
+    if change is not None and is_known and not (span and _raises(change, told)):
         return Asked(WayOut.ARGUMENTS, text, change=change)
     if several or DECIDES.search(text):
         return Asked(WayOut.ASK, several or text)
@@ -324,7 +364,7 @@ def _asked(way: WayOut, text: str, found: re.Match[str], given: str, *, failed: 
         return _part(text, found, given)
     said = _line(text, found.start())
     if way is WayOut.LATER:
-        wait = wait_by_form(text) if failed else None
+        wait = wait_by_form(text, arguments_in(given)) if failed else None
         return Asked(way, said, wait[1] if wait and wait[1] else _seconds(text))
     if way is WayOut.ARGUMENTS:
         return Asked(way, said, change=change_in(text if failed else said, given, failed=failed))
