@@ -573,3 +573,37 @@ def test_words_where_an_id_is_wanted_are_looked_up_whatever_the_answer_says(answ
     }
     first = untried(told, "get_grave", {"number": "Jan Vos"}, answer, told)[:1]
     assert first == ("search_burials",)
+
+
+BOOK = ("start_brew", "show_vat", "list_recipes", "delete_recipe", "rinse_vat", "sell_beer")
+SAYS = {
+    "start_brew": "Begin a brew in a vat.",
+    "show_vat": "Show how full a vat is.",
+    "list_recipes": "List the recipes.",
+    "delete_recipe": "Delete a recipe.",
+    "rinse_vat": "Wash an empty vat; afterwards its state is “clean”, until beer is in it again.",
+    "sell_beer": "Sell beer.",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [
+        ({}, "rinse_vat"),
+        # a word alone is too little, unless the tool prepares something
+        ({"rinse_vat": "Wash a vat; it is clean then."}, "show_vat"),
+        ({"rinse_vat": "Prepare a vat; it is clean then."}, "rinse_vat"),
+        # it takes something away, or is paid for
+        ({"rinse_vat": "Remove what is in a vat; its state is “clean” then."}, "show_vat"),
+        ({"rinse_vat": "Wash a vat; its state is “clean” then. Costs 90 euros."}, "show_vat"),
+        # another one has to do with it as well
+        ({"sell_beer": "Sell beer of a clean vat."}, "show_vat"),
+        # a look tells as much
+        ({"show_vat": "Show the state of a vat: clean or not."}, "show_vat"),
+    ],
+)
+def test_the_one_tool_that_makes_what_the_answer_lacks_is_proposed(change, first):
+    answer = "V1 not started: it is dirty. Needed: state “clean”."
+    found = untried(BOOK, "start_brew", {"vat": "V1"}, answer, {**SAYS, **change})
+
+    assert found[0] == first
