@@ -272,8 +272,7 @@ def test_in_doubt_the_first_text_tells_to_go_on_and_forbids_nothing():
     text = text_for(loop, 1, {}, untried=("list_articles",), turn=4)
 
     assert text == (
-        "Turn 4: You may be repeating stock(…). If each call is for something else, go on as "
-        "before; else say what blocks you."
+        "Turn 4: Go on with the next step of the task. If you are stuck, say what blocks you."
     )
     assert "stock(article='a2')" in text_for(loop, 2, {}, turn=5)
     assert text_for(loop, 2, {}).endswith("If not, do something else, or say what blocks you.")

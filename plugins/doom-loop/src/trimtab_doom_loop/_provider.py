@@ -88,14 +88,13 @@ _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
 _OTHERWISE = "First call a tool that only shows something about what the answer names."
 """Told to read an answer again, or to do what it asks for, the model ends the task or does harm."""
-_PERHAPS = "You may be repeating {tool}(…)."
-_IN_DOUBT = "If each call is for something else, go on as before; else say what blocks you."
+_IN_DOUBT = "Go on with the next step of the task. If you are stuck, say what blocks you."
 _IN_DOUBT_STILL = (
     "If each call is for something else, go on as before. If not, do something else, or say what"
     " blocks you."
 )
-"""Told of what it has, or that it repeats, a model ends the task; told to go on as before, it makes
-the call that it would have made. To do something else it is told where the loop goes on."""
+"""Told of what it has, or that it repeats, a model ends the task, and told of a tool it calls that.
+To do something else it is told where the loop goes on."""
 _ASK = "Or ask your user: call {asks}."
 _OR = "Or say what blocks you."
 """Open at every level: where only the user can help, a list of tools led to calls that nobody
@@ -232,10 +231,8 @@ def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
     is_quoted = is_own or (is_named and (asked is None or not asked.quoted))
     change = None if asked is None or is_own else asked.change
     what = _refused(loop, change) or seen(loop, longest, quoted=is_quoted, named=is_named)
-    if is_first and in_doubt and "{call}" in _SEEN[loop.kind]:
-        what = _PERHAPS
     text = template.format(
-        seen=what.format(tool=tool_name(loop.tool)) if what is _PERHAPS else what,
+        seen="" if is_first and in_doubt and "{call}" in _SEEN[loop.kind] else what,
         stop=stop.format(tool=tool_name(loop.tool)),
         next=_IN_DOUBT_STILL if in_doubt and not is_first else follow,
         evidence=_quoted(loop.output, longest),
