@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import traceback
 from typing import Any
 
 import attrs
@@ -20,6 +21,7 @@ from trimtab_testing import (
     CompletionConformance,
     FeedbackConformance,
     GuidanceConformance,
+    RecorderConformance,
     good_runs,
     odd_run,
 )
@@ -128,13 +130,27 @@ class FailingChecker:
         return context.tentative_output.strip()
 
 
+class FailingRecorder:
+    name = "failing"
+
+    def open(self, context):
+        return self
+
+    def record(self, event):
+        raise OSError("the disk is full")
+
+
 def conformance(of, kind=GuidanceConformance):
     return type("Suite", (kind,), {"provider": of})()
 
 
 BAD = [
     (Raises, "test_odd_runs_bring_no_fault", "makes it fail in"),
-    (NeedsAnOption, "test_it_is_made_with_its_defaults", "can't be built"),
+    (
+        NeedsAnOption,
+        "test_it_is_made_with_its_defaults",
+        "can't be built: .* `options` of the test",
+    ),
     (NeedsAnOption, "test_an_option_of_a_wrong_type_is_refused", "no annotation"),
     (TakesAnything, "test_an_option_of_a_wrong_type_is_refused", "takes any object"),
     (Chatty, "test_it_is_silent_while_work_moves_on", "in the honest run"),
@@ -152,6 +168,26 @@ def test_a_bad_guidance_provider_fails_for_its_own_reason(of, test, why):
         pytest.skip("time is not measured under a tracer")
     with pytest.raises(AssertionError, match=why):
         getattr(conformance(of), test)()
+
+
+@pytest.mark.parametrize(
+    ("suite", "test"),
+    [
+        (conformance(Raises), "test_odd_runs_bring_no_fault"),
+        (
+            conformance(FailingChecker, CompletionConformance),
+            "test_the_same_run_brings_the_same_words",
+        ),
+        (conformance(FailingRecorder, RecorderConformance), "test_it_ends_with_the_run"),
+    ],
+)
+def test_a_fault_is_shown_with_the_line_that_raised_it(suite, test):
+    with pytest.raises(AssertionError) as failed:
+        getattr(suite, test)()
+
+    cause = failed.value.__cause__
+    assert cause is not None
+    assert traceback.extract_tb(cause.__traceback__)[-1].filename == __file__
 
 
 def test_feedback_of_a_wrong_type_is_found():

@@ -108,7 +108,12 @@ class ProviderConformance:
     def test_it_is_made_with_its_defaults(self) -> None:
         try:
             self.player()
-        except (TrimtabError, TypeError) as error:
+        except TypeError as error:
+            raise AssertionError(
+                f"a prompt with it can't be built: {error}; let each option have a default, or give"
+                " those that it needs in `options` of the test class"
+            ) from error
+        except TrimtabError as error:
             raise AssertionError(f"a prompt with it can't be built: {error}") from error
 
     def test_an_option_of_a_wrong_type_is_refused(self) -> None:
@@ -126,10 +131,7 @@ class ProviderConformance:
 
     def test_odd_runs_bring_no_fault(self) -> None:
         for seed in range(ODD_RUNS):
-            faults = self.play(odd_run(seed)).faults
-            assert not faults, f"odd_run({seed}) makes it fail in {faults[0].hook}: " + str(
-                faults[0].error
-            )
+            _no_fault(self.play(odd_run(seed)), f"odd_run({seed}) makes it fail")
 
     def test_the_same_run_brings_the_same_words(self) -> None:
         for seed in range(ODD_RUNS // 4):
@@ -166,7 +168,10 @@ class ProviderConformance:
             return
         for name, items in good_runs().items():
             said = self.said(self.play(items))
-            assert not said, f"in the honest run {name!r} it says {said[0][1]!r}"
+            assert not said, (
+                f"in the honest run {name!r} it says {said[0][1]!r}; a provider that is meant to"
+                " has `paces_itself = True` or `is_policy = True` in its class"
+            )
 
     def _cost(self) -> float:
         """Return what a call costs more with it, in multiples of the yardstick."""
@@ -230,7 +235,7 @@ class CompletionConformance(ProviderConformance):
             player: played to where the agent wants to stop.
         """
         checked = player.may_stop()
-        assert not player.faults, f"the checker fails: {player.faults[0].error}"
+        _no_fault(player, "it fails")
         return [(checked.status.value, checked.feedback or "")]
 
 
@@ -256,7 +261,13 @@ class RecorderConformance(ProviderConformance):
         for seed in range(_RESTARTED):
             player = self.play(odd_run(seed))
             player.run.close()
-            assert not player.faults, f"closing odd_run({seed}) fails: {player.faults[0].error}"
+            _no_fault(player, f"odd_run({seed}), closed at its end, makes it fail")
+
+
+def _no_fault(player: Player, what: str) -> None:
+    """Fail with the first fault, below the traceback of what the provider raised."""
+    for event, error in zip(player.faults, player.causes, strict=True):
+        raise AssertionError(f"{what} in {event.hook}: {event.error}") from error
 
 
 SUITES = {suite.kind.value: suite for suite in ProviderConformance.__subclasses__()}

@@ -210,6 +210,11 @@ class Player:
         return tuple(event for event, _ in self._faults)
 
     @property
+    def causes(self) -> tuple[BaseException | None, ...]:
+        """For each of `faults` what was raised, with its traceback; None if nothing was."""
+        return tuple(error for _, error in self._faults)
+
+    @property
     def trajectory(self) -> Trajectory:
         """The calls of the run, as projections follow them."""
         return self.run.trajectory
