@@ -566,3 +566,14 @@ def test_a_call_that_ends_while_a_snapshot_is_written_is_not_in_it(
     restored = Session.restore(kit.session.snapshot())
 
     assert len(restored[ToolInvoked]) == restored.runs()[run.run_id].calls == 1
+
+
+def test_old_calls_of_a_snapshot_reach_a_slice_with_a_reducer(kit: Any) -> None:
+    session = Session(clock=kit.clock, keep=2)
+    run = type(kit)(kit.clock, session).run()
+    for number in range(9):
+        kit.call(run, params={"n": number})
+
+    text, reducers = session.snapshot(), {ToolInvoked: keep_last(50)}
+    restored = Session.restore(text, clock=kit.clock, reducers=reducers)
+    assert [call.params["n"] for call in restored[ToolInvoked].all()] == list(range(9))
