@@ -246,9 +246,13 @@ class Guide:
             found = self.threads.find(now, name, hash(tools))
             if found.relation is Relation.REWIND and now.told <= found.link.shared:
                 return Decision(Relation.REWIND)  # until the model has answered it, a mere question
-            host = host_for(program, tools, gate=self.gate, described=descriptions(body))
             thread = self._thread_for(
-                found, name, prompt, host, lane=hash(tools), program=program.name
+                found,
+                name,
+                prompt,
+                lambda: host_for(program, tools, gate=self.gate, described=descriptions(body)),
+                lane=hash(tools),
+                program=program.name,
             )
             self.threads.use(thread)
             told = thread.told
@@ -264,7 +268,7 @@ class Guide:
         found: Found,
         name: Name | None,
         prompt: Prompt[Any],
-        host: Host,
+        host: Callable[[], Host],
         *,
         lane: int,
         program: str,
@@ -277,7 +281,7 @@ class Guide:
         if known is not None and found.relation is Relation.REWIND and known.name == name and name:
             self._end(known, "the user went back")
         talk = self._talk(found, name, program)
-        open_run = self._opening(talk, name, prompt, host)
+        open_run = self._opening(talk, name, prompt, host())
         told: list[str] = []
         branches = known is not None and found.relation in _BRANCHES and known.talk is talk
         if known is not None and branches and known.follower.has_run:
@@ -366,7 +370,8 @@ class Guide:
                 words = self._tell(wire, link, thread, now)
             # Not the items themselves: a thousand decisions wait for their answers.
             asked = tuple(item.raw for item in now.items[now.told :])
-            chained = chain(now.keys)[-1] if now.keys else 0
+            unnamed = thread.name is None  # a named one is not looked for by its words
+            chained = chain(now.keys)[-1] if unnamed and now.keys else 0
             return Decision(link.relation, words, thread, thread.number, asked, chained)
 
     def _tell(self, wire: Wire, link: Link, thread: Thread, now: History) -> str:
