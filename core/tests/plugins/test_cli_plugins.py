@@ -135,8 +135,22 @@ def test_an_unknown_name_is_bad_input(site, trimtab, command):
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        "trimtab: Nothing called 'lopp' is installed. Did you mean 'loop'?"
+        "trimtab: Nothing called 'lopp' is installed. Did you mean 'loop'? `trimtab plugins list` "
+        "shows what is."
     )
+
+
+@pytest.mark.parametrize(
+    "entries",
+    ["[trimtab.guidence]\nmine = acme_mine:M\n", "[trimtab.guidance]\nmine = acme_mine\n"],
+)
+def test_a_name_whose_entry_point_is_wrong_is_said_to_be_perhaps_damaged(site, trimtab, entries):
+    site.add("mine", entries=entries, acme_mine="class M: ...")
+
+    done = trimtab("plugins", "doctor", "mine")
+
+    assert done.returncode == 2
+    assert "packages are damaged: `trimtab plugins doctor` names them." in done.stderr
 
 
 @pytest.mark.parametrize(

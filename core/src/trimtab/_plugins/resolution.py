@@ -87,7 +87,7 @@ def named(name: str, registry: Registry) -> tuple[PluginInfo, ...]:
     shown = sanitize(normalise_full_name(name), 80)
     raise UnknownProvider(
         f"Nothing called {shown!r} is installed.{did_you_mean(shown, known)} "
-        f"Installed: {quoted_list(known)}."
+        f"`trimtab plugins list` shows what is.{_damage(registry)}"
     )
 
 
@@ -100,13 +100,17 @@ def _unknown(group: str, wanted: str, registry: Registry) -> str:
         hint = f" It is a {WORDS[others[0].group]}."
     else:
         hint = did_you_mean(normalise_full_name(shown), known)
-    damaged = any(problem.is_error for problem in registry.problems)
-    damage = " Some installed packages are damaged: `trimtab plugins doctor` names them."
     return (
         f"No {WORDS[group]} {shown!r} is installed.{hint} "
-        f"Installed: {quoted_list(shortest_names(entries))}.{damage * damaged}"
+        f"Installed: {quoted_list(shortest_names(entries))}.{_damage(registry)}"
         f"{'' if hint else ' Install the package that offers it, or correct the name.'}"
     )
+
+
+def _damage(registry: Registry) -> str:
+    """Return a sentence if what is sought may be in a package that can't be read."""
+    damaged = any(problem.is_error for problem in registry.problems)
+    return " Some installed packages are damaged: `trimtab plugins doctor` names them." * damaged
 
 
 def shortest_names(entries: Sequence[PluginInfo]) -> list[str]:

@@ -318,7 +318,7 @@ def _named(name: str) -> list[Any]:
         known = [entry.name for entry in entries]
         raise SelectionError(
             f"no provider {name!r} is installed.{did_you_mean(name, known)} "
-            f"Installed: {quoted_list(known)}."
+            f"Installed: {quoted_list(known)}. `trimtab plugins doctor` says what is damaged."
         )
     kinds = dict.fromkeys(entry.group for entry in found)
     return [_CONFIGS[kind](ProviderRef(name)) for kind in kinds]

@@ -41,7 +41,7 @@ def _add_tests(name: str) -> None:
         known = sorted({entry.name for entry in entries if entry.group in SUITES})
         raise pytest.UsageError(
             f"no provider {name!r} is installed.{did_you_mean(name, known)} "
-            f"Installed: {quoted_list(known)}."
+            f"Installed: {quoted_list(known)}. `trimtab plugins doctor` says what is damaged."
         )
     for entry in found:
         title = f"Test{entry.group.title()}{entry.name.title().replace('-', '')}"
