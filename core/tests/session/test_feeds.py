@@ -326,3 +326,24 @@ def test_where_the_clock_stands_still_a_projection_that_joins_late_hears_turn_by
     run.trajectory.attach("late", Listener())
 
     assert run.trajectory.projection("late").heard == heard
+
+
+class Unrelated:
+    def call_ended(self, call): ...
+
+
+class Awaited(BaseProjection):
+    async def turn_closed(self, turn): ...
+
+
+@pytest.mark.parametrize(
+    ("projection", "why"),
+    [
+        (Unrelated(), "Unrelated is no projection: derive it from BaseProjection"),
+        (Listener, "type is no projection: derive it from BaseProjection"),
+        (Awaited(), "turn_closed of the projection Awaited is async; write: def turn_closed"),
+    ],
+)
+def test_what_can_not_follow_a_run_is_refused_with_the_reason(kit, projection, why):
+    with pytest.raises(TypeError, match=why):
+        kit.run().trajectory.attach("x", projection)

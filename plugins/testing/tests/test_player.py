@@ -242,3 +242,14 @@ def test_recorders_see_what_is_played() -> None:
     Player(recorders=[Tap()]).play([Call("read")])
 
     assert [one.tool for one in seen if isinstance(one, ToolInvoked)] == ["read"]
+
+
+@pytest.mark.parametrize("item", ["read", ["read"], None, 3])
+def test_what_is_no_item_is_named(item):
+    with pytest.raises(TypeError, match=r"an item of a run is a Call, .*, not "):
+        Player().play([item])
+
+
+def test_an_item_that_stands_alone_is_answered_with_the_list():
+    with pytest.raises(TypeError, match=r"play takes a list of items: write \[Call\(…\)\]"):
+        Player().play(Call("read"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ from trimtab._events import (
     UserMessage,
 )
 from trimtab._session.projection import HOOKS, BaseProjection, MessageRecord, TextRecord, Turn
+from trimtab._types.errors import class_name
 from trimtab._types.resources import ToolProfile
 
 BACKLOG = 128
@@ -157,6 +159,16 @@ class SavedFeeds:
     calls: int
 
 
+def _check(projection: object) -> None:
+    """Refuse what can't follow a run, before it has missed a fact without a word."""
+    name = class_name(projection)
+    if not isinstance(projection, BaseProjection):
+        raise TypeError(f"{name} is no projection: derive it from BaseProjection")
+    for hook in HOOKS:
+        if inspect.iscoroutinefunction(getattr(projection, hook)):
+            raise TypeError(f"{hook} of the projection {name} is async; write: def {hook}(…): …")
+
+
 class Feeds:
     """Takes the events of one run in, in constant time, and feeds projections.
 
@@ -212,6 +224,7 @@ class Feeds:
         if feed is not None:
             return feed
         projection = make()
+        _check(projection)
         source = None if projection.needs is None else self._shared(projection.needs)
         state = None
         if name in self._saved:

@@ -142,7 +142,10 @@ class Player:
 
         Raises:
             ProviderFailed: a provider failed, unless failures are recorded.
+            TypeError: there is something else among the items, or one stands alone.
         """
+        if not isinstance(items, Iterable):
+            raise TypeError(f"play takes a list of items: write [{type(items).__name__}(…)]")
         for item in items:
             before = len(self.session[GuidanceDelivered])
             self._take(item)
@@ -232,8 +235,11 @@ class Player:
                 self.run.guide(DecisionPoint.PRE_RESPONSE)
             case Call():
                 self._batch([item])
+            case [*calls] if all(isinstance(call, Call) for call in calls):
+                self._batch(calls)
             case _:
-                self._batch(item)
+                known = "a Call, a list of them, a Text, a Message, a Compaction or a Wait"
+                raise TypeError(f"an item of a run is {known}, not {item!r:.60}")
 
     def _batch(self, calls: Sequence[Call]) -> None:
         names = [f"{self._items}-{index}" for index in range(len(calls))]
