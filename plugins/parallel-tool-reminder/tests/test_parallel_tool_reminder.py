@@ -237,6 +237,7 @@ TOWNS = ("Lyon", "Nice", "Lille", "Brest")
     [
         ("Quel temps fait-il à Lyon, Nice, Lille et Brest ?", "meteo", "{} : {} °C"),
         ("请比较 Lyon、Nice、Lille、Brest 的天气", "天气", "{} {}度"),
+        ("Millainen sää on Lyonissa, Nicessä, Lillessä ja Brestissä?", "sää", "{} {} astetta"),
         ("Population of Lyon, Nice, Lille, Brest?", "wikipedia", "{} has {} inhabitants."),
     ],
 )

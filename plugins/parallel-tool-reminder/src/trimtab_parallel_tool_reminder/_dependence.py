@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +32,9 @@ LAST_PART = 20
 SHORTEST_PART = 3
 SHORTEST_WORD = 4
 """A part or word that is shorter stands in any answer by chance."""
+SHORTEST_STEM = 4
+ENDING = 2
+"""Letters of a name that its forms share, and of the ending that changes."""
 _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
 _WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
 _TOKEN = LazyPattern(r"\w+(?:[.-]\w+)*")
@@ -166,8 +170,16 @@ def _was_named(link: Link, others: Sequence[Link], named: str) -> bool:
 
 
 def _stand(words: frozenset[str], text: str) -> bool:
-    """Tell whether there are words, and a text holds each."""
-    return bool(words) and all(_stands(text, word) for word in words)
+    """Tell whether there are words, and a text holds each, if with another ending."""
+    return bool(words) and all(_stands(text, word) or _is_inflected(text, word) for word in words)
+
+
+def _is_inflected(text: str, word: str) -> bool:
+    """Tell whether a text holds a word with another ending: "Pécsre" for "Pécs"."""
+    stem = word if len(word) < SHORTEST_STEM + ENDING else word[:-ENDING]
+    if len(stem) < SHORTEST_STEM or not word.isalpha():
+        return False
+    return re.search(rf"\b{re.escape(stem)}[^\W\d_]{{0,{2 * ENDING + 1}}}\b", text) is not None
 
 
 def _values(params: Any) -> Iterator[str]:
