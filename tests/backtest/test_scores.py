@@ -82,9 +82,6 @@ STILL_WRONG = {
     # A wait lies in each round; an answer of the user ends a question, even if it is put again.
     "r17-the-log-says-it-otherwise-uk": "missed",
     "r17-yes-i-said-turn-it-on-fi": "missed",
-    # Who has to act, or what runs, is told in words.
-    "r18-invoice-waits-for-approval-fr": "false alarm",
-    "r18-print-shop-job-still-running-cs": "false alarm",
     # Each answer names another thing, a number that grows, or a value that wavers.
     "r18-greeting-goes-round-workers-fil": "missed",
     "r18-label-printed-over-and-over-hu": "late",
@@ -113,30 +110,38 @@ TOGETHER = "doom-loop + diagnostic-signal"
 CLOSINGS = CASES.with_name("closings.jsonl")
 # What of ends of turns in 27 languages is said in words alone.
 SAID_IN_WORDS = {
-    # A push in other words than "go on", answered with what is done.
+    # A push in other words than "go on", and one that is a question.
     "end-f2-push-de",
-    # Thai sets sentences apart by spaces, and parts of sentences too.
-    "end-f-goon-th",
-    # What helps stands in the clause of the denial.
+    "end-z-only-first-why-es",
+    # What helps, or whose deed it is, stands in the clause of the denial.
     "end-s2-lack-it",
+    "end-u-sign-vi",
+    "end-v-signature-el",
+    "end-x-sign-am",
+    "end-y-captcha-cs",
     # What is asked for is not named.
     "end-q-ru-two",
     # Of a condition a name comes again, or nothing.
     "end-s2-stage-en",
+    "end-v-draft-sv",
     "end-x-approval-yo",
     "end-x-review-lb",
     # The code that it needs was sent in words of a language, and the reply names it first.
     "end-n-otp-ur",
-    "end-x-otp-my",
-    # Who signs is told with a negation that no list holds.
-    "end-x-sign-am",
-    # A question to go on that names what the steps name, and one that the user puts to push.
+    # A question to go on that names what the steps name, and those that were forbidden.
     "end-x-order-of-work-mr",
-    "end-z-only-first-why-es",
+    "end-v-not-asked-cs",
     # A ban of questions, answered with "before".
     "end-w-issue-en",
     # "Is enough" for "only", and numbers that are words.
     "end-w-two-zh",
+    "end-v-first-two-vi",
+    # One is done to show how, and the others the user does.
+    "end-y-explains-only-ru",
+    # A tool that hands over or writes, and a state without the name of a case.
+    "end-u-handover-sv",
+    "end-u-payment-it",
+    "end-y-sent-and-waits-lt",
 }
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
@@ -233,15 +238,15 @@ def test_reports_that_the_rules_have_learnt_from(backtest, path):
 
 
 def test_ends_of_turns_in_languages_of_which_the_rules_know_little(backtest):
-    """Of the first 87 half were right before the rules looked at what closings share with the run;
-    of the next 24 (end-n-…), in other languages, 18 were, and 20 when they were first looked at; of
-    the 94 behind them (end-w-…, end-x-…, end-z-…) 66 were before the rules knew particles that
-    limit an order.
+    """Of the first 87 half were right before the rules looked at what closings share with the run.
+    Of 89 (end-x-…, end-y-…) 56 were before the rules knew particles that limit an order, of 72
+    written after that (end-u-…, end-v-…) 54 at first sight; end-w-… and end-z-… are
+    counterexamples.
     """
     _, document = backtest(CLOSINGS)
     wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
 
-    assert len(document["runs"]) == 205
+    assert len(document["runs"]) == 322
     assert wrong == SAID_IN_WORDS
 
 

@@ -494,3 +494,85 @@ def test_leave_to_go_on_with_steps_is_no_answer_that_they_need():
 def test_a_sign_within_a_word_denies_nothing():
     text = "我会把照片分别移动到三个文件夹。接下来统计数量和大小。"
     assert status_of(text, steps=["移动照片"]) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("user", "text", "may"),
+    [
+        ("Mach nur den Entwurf. Den Versand übernehme ich.", "Der Entwurf liegt da.", True),
+        (
+            "Mach den Entwurf, aber verschick noch nichts.",
+            "Entwurf fertig, nichts verschickt.",
+            True,
+        ),
+        ("Nimm nur geprüfte Zahlen für Entwurf und Versand.", "Der Entwurf liegt da.", False),
+        ("Entwurf und Versand, aber nicht vor Freitag.", "Der Entwurf liegt da.", False),
+        ("Naredi samo osnutek, pošiljanje uredim sam.", "Osnutek je pripravljen.", True),
+        ("Hör nicht auf, bevor alles fertig ist.", "Der Entwurf liegt da.", False),
+    ],
+)
+def test_an_order_is_limited_by_only_not_yet_and_what_the_user_does(user, text, may):
+    calls = [("write", {"file": "a.md"}, "ok")]
+    done, step = ("Osnutek", "Pošiljanje") if "Osnutek" in text else ("Entwurf", "Versand")
+    status = status_of(text, user=user, calls=calls, done=done, steps=[step])
+    assert (status == CompletionStatus.UNVERIFIED) is may
+
+
+def test_who_says_that_only_one_part_was_done_is_pushed():
+    status = status_of(
+        "Stimmt, ich mache den Rest.",
+        before="Der Entwurf liegt da.",
+        user="Du hast nur den Entwurf gemacht.",
+        done="Entwurf",
+        steps=["Versand"],
+    )
+    assert status == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("polled", "text", "may"),
+    [
+        ('{"stav": "kreslí se", "hotovo": 12}', "T-82 se ještě kreslí.", True),
+        ('{"stav": "vytištěno"}', "T-82 je hotová. Další je build.", False),
+        (None, "T-82 mám. Další je build.", False),
+    ],
+)
+def test_a_case_runs_while_later_answers_tell_its_state_again(polled, text, may):
+    calls = [("tisk", {"soubor": "a"}, '{"zakazka": "T-82", "stav": "kreslí se"}')]
+    if polled:
+        calls.append(("stav", {"zakazka": "T-82"}, polled))
+    assert (status_of(text, calls=calls) == CompletionStatus.UNVERIFIED) is may
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "answer", "may"),
+    [
+        ("zeptat_se", {"text": "Kolik kusů chcete?"}, '{"stav": "odesláno"}', True),
+        ("hyväksyntä", {"id": "F-2", "kysymys": "Lähetetäänkö lasku?"}, "odottaa vastausta", True),
+        ("sök", {"fråga": "När öppnar badet?"}, "10–20", False),
+        ("skriv", {"fil": "brev.md", "text": "Kommer ni på fredag?"}, "ok", False),
+    ],
+)
+def test_a_question_is_put_by_a_tool_of_any_name(tool, params, answer, may):
+    status = status_of("Det är gjort.", calls=[(tool, params, answer)])
+    assert (status == CompletionStatus.UNVERIFIED) is may
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One moment please, I start the build now.",
+        "Ögonblick, vänligen. Jag startar build nu.",
+        "请稍等。我马上开始 build。",
+    ],
+)
+def test_a_moment_please_asks_for_nothing(text):
+    assert status_of(text) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("user", "may"), [("Start the build, but not before 22:00.", True), ("Build it.", False)]
+)
+def test_who_was_told_a_time_waits_for_it(user, may):
+    status = status_of("The build starts at 22:00.", user=user, done="check")
+    assert (status == CompletionStatus.UNVERIFIED) is may

@@ -26,6 +26,7 @@ from trimtab_signals import (
     name_words,
     reason_to_stop,
     requests_in,
+    waits_for,
     words_of,
 )
 
@@ -108,7 +109,7 @@ class Waits(CallProjection):
         told = self._tasks and _BEHIND.search(said)
         if told or any(behind or task in said for task, behind in self._tasks.items()):
             return "work that it started is still running"
-        if self._asked or (self._question and (self._end.told or not said)):
+        if self._asked or (self._question and not said):
             return "it asks the user"
         return reason_to_stop(attrs.evolve(self._end, left=open_steps, done=done_steps))
 
@@ -149,11 +150,13 @@ class Waits(CallProjection):
         end.sent = ""
         texts = [one for one in params.values() if isinstance(one, str)]
         receipt = call.size <= _LONGEST_RECEIPT and not re.search(r"\d", call.output)
-        self._question = receipt and not call.failed and any(map(is_question, texts))
+        put = self._question = receipt and not call.failed and any(map(is_question, texts))
         if words & _MESSAGES and not call.failed:
             end.sent = requests_in("\n".join(texts)[:_EDGE])
-        asks = _asks(words) or (
-            call.size <= _LONGEST_STATE and _is_in(call.output, _AWAITS, _OF_AWAITS)
+        asks = (
+            _asks(words)
+            or (put and (waits_for(call.output) or (len(texts) == 1 and _is_receipt(call))))
+            or (call.size <= _LONGEST_STATE and _is_in(call.output, _AWAITS, _OF_AWAITS))
         )
         self._asked = not call.failed and asks and not _is_answered(call, params)
         if self._tasks and not call.failed:
@@ -199,6 +202,11 @@ def _told_by(call: CallRecord) -> str:
         return ""
     said = " ".join(word for word in words_of(said) if word not in call.params_text)
     return said.replace("_", " ") + " " + said
+
+
+def _is_receipt(call: CallRecord) -> bool:
+    """Tell whether an answer only confirms, or names a state and nothing else."""
+    return confirms(call.output) or _STATE.search(call.output) is not None
 
 
 def _asks(words: set[str]) -> bool:

@@ -15,7 +15,7 @@ from trimtab_signals._answers import (
 from trimtab_signals._calls import CallProjection, Calls, SavedTurn, TurnRecord, same_outputs
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
-from trimtab_signals._closing import asks_user, is_question, requests_in, words_of
+from trimtab_signals._closing import asks_user, is_question, requests_in, waits_for, words_of
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
@@ -120,6 +120,7 @@ __all__ = [
     "tool_name",
     "untried_tools",
     "waited_too_long",
+    "waits_for",
     "wants_one_at_a_time",
     "without_input",
     "without_times",

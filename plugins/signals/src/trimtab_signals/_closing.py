@@ -19,7 +19,7 @@ _SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
 _SENTENCE = LazyPattern(
     r"(?<=[.!?…\u0589\u061f\u06d4\u0964\u104b\u1362\u1367\u17d4])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[\u0370-\u03ff];)\s+"
-    r"|(?<=[。\uff01\uff1f])|\n+"
+    r"|(?<=[。\uff01\uff1f])|\n+|(?<=[\u0e01-\u0eff])\s+(?=[\u0e01-\u0eff])"
 )
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0eff\u200c"
 """Signs within words that are no letters for ``\\w``: vowels of Hindi, Thai, Hebrew and others."""
@@ -55,7 +55,8 @@ _NEGATION = LazyPattern(
     # The Portuguese "in the" is none.
     r"|no(?![^.!?\n]{0,60}(?:[ãõç]|\b(?:da|d[ao]s|em|com|uma?)\b))|non|niente|nie|nic|ništa|nimic"
     r"|nenio\w*|xejn|níor|ná|nemoj\w*|ne\w{3,30}[ae]j(?:te)?|huwag|älä|älkää|ära|ärge|битгий|niet"
-    r"|niets|geen|ekki|inte|ikke|ei|eivät|nem|sem|nincs|nelze|není|nemám|ne mo\w+|nije|nisu|nevar"
+    r"|niets|geen|ekki|inte|ikke|ei|eivät|nem|sem|nincs|nelze|není|nemám|nesm\w+"
+    r"|nemoh\w+|nem[ůô]ž\w+|ne (?:mo|sm)\w+|nije|nisu|nevar\w*"
     r"|negal\w+|nu (?:pot|am|se|este|e|mai)|n-\w+|ezin|nuk|s'mund|değil|yok|deyil|yox|не|нічого"
     r"|ничего|нищо|нічога|нельзя|нема|няма|жоқ|емес|үгүй|jangan|tidak|hindi (?:ko|ma\w+|pa)|wala"
     r"|\w{2,30}m(?:ad\u0131[mk]?|ed(?:im|ik|iler)|ay\u0131n(?:\u0131z)?|[eə]yin(?:iz)?)|đừng|không"
@@ -69,17 +70,22 @@ _NEGATION = LazyPattern(
 )
 
 
+_SIGNS = {"_": r"\s", "*": r"\w*", "$": r"(?=\W*$)", "~": r"(?<=\w\s)"}
+
+
 def _particles(words: str) -> LazyPattern:
-    """Return an expression for particles; an underscore stands for a space or the end of a word."""
-    forms = [word.replace("_", r"\s") for word in words.split()]
+    """Return an expression for particles: ``_`` is a space, ``*`` any letters, ``$`` the end of the
+    text, ``~`` a place that is not its beginning.
+    """
+    forms = ["".join(_SIGNS.get(sign, sign) for sign in word) for word in words.split()]
     bounded = [one for one in forms if _WITHIN.search(one) is None]
     within = [one for one in forms if _WITHIN.search(one) is not None]
-    return LazyPattern(rf"\b(?:{'|'.join(bounded)})\b|{'|'.join(within)}", re.IGNORECASE)
+    return LazyPattern(rf"\b(?:{'|'.join(bounded)})\b(?!-)|{'|'.join(within)}", re.IGNORECASE)
 
 
 # Particles that limit an order, one to three for each language, closed classes too: "only"; "not
-# yet", where a negation stands beside it; "before", "until", "when"; "I myself". What is another
-# word in another language is left out.
+# yet", where a negation stands beside it; "before", "until", "when", "wait"; "I myself". What is
+# another word in another language is left out.
 _ONLY = _particles(
     "only just nur bloß seulement uniquement solo sola sólo solamente soltanto só apenas somente "
     "només doar numai alleen slechts endast bara kun bare aðeins vain ainoastaan ainult vaid "
@@ -91,35 +97,45 @@ _ONLY = _particles(
     "だけ のみ 만_"
 )
 _YET = _particles(
-    "yet for_now noch encore todavía aún ainda ancora encara încă nog ännu än endnu ennå enda enn "
-    "vielä veel vēl kol_kas jeszcze ještě ešte še još још уште още ще яшчэ ещё еще пока még ακόμη "
-    "ακόμα henüz hələ hali әлі одоо بعد لسه هنوز فعلا ابھی עדיין עוד chưa belum bado kwanza fós "
-    "ankoraŭ oraindik դեռ अभी अहिले હમણાં ਹਾਲੇ ਅਜੇ এখন இப்போது ఇప్పుడే ഇപ്പോൾ තවම ยัง ທັນ ເທື່ອ "
-    "还 まだ 아직 ჯერ"
+    "zatím zatiaľ zaenkrat zasad na_razie deocamdată por_ahora de_momento per_ora por_enquanto "
+    "l'instant voorlopig tills_vidare foreløbig toistaiseksi esialgu pagaidām egyelőre засега "
+    "наразі поки_що şimdilik בינתיים untuk_sementara dulu kwa_sasa προς_το_παρόν 暂时 暂 先别 "
+    "先不 今のところ 일단 tạm_thời khoan yet for_now noch encore todavía aún ainda ancora encara "
+    "încă nog ännu än endnu ennå enda enn vielä veel vēl kol_kas jeszcze ještě ešte še još још "
+    "уште още ще яшчэ ещё еще пока még ακόμη ακόμα henüz hələ hali әлі одоо بعد لسه هنوز فعلا "
+    "ابھی עדיין עוד chưa belum bado kwanza fós ankoraŭ oraindik դեռ अभी अहिले હમણાં ਹਾਲੇ ਅਜੇ এখন "
+    "இப்போது ఇప్పుడే ഇപ്പോൾ තවම ยัง ທັນ ເທື່ອ 还 まだ 아직 ჯერ"
 )
 _UNTIL = _particles(
-    "until till before after unless once when as_soon_as bis bevor ehe sobald nachdem avant jusqu "
-    "dès après quand hasta antes después cuando até depois quando assim_que finché prima dopo "
-    "appena fins abans până înainte după când totdat voordat zodra tills innan förrän efter när "
-    "indtil inden efter etter før når inntil áður þegar ennen kunnes kunhan jälkeen enne kuni "
-    "pärast līdz kamēr pirms pēc kol iki prieš kai dopóki zanim póki przed gdy kiedy dokud než až "
-    "před když jakmile kým pred dokler preden dok prije čim nakon kad док пре чим кад додека пред "
-    "откако докато преди когато след щом поки доки перш після щойно коли пакуль пасля пока прежде "
-    "как_только когда после_того amíg ameddig mielőtt miután amint amikor után μέχρι πριν όταν "
-    "μόλις αφού kadar önce qədər əvvəl qadar avval дейін хүртэл حتى قبل تا پیش تک پہلے עד לפני "
-    "אחרי ברגע qabel sakemm nes cyn ĝis antaŭ ier arte derisa sampai sebelum setelah ketika "
-    "hanggang bago hadi kabla baada mpaka kafin títí kí_n_tó kuze նախքան մինչև cho_đến trước "
-    "sau_khi đến_khi khi तक पहले बाद सम्म अघि पर्यंत आधी સુધી પહેલાં ਤੱਕ ਪਹਿਲਾਂ পর্যন্ত আগে வரை "
-    "முன் వరకు ముందు ತನಕ ವರೆಗೆ വരെ മുമ്പ് තුරු තෙක් จนกว่า ก่อน หลัง เมื่อ ຈົນ ກ່ອນ ຫຼັງ ເມື່ອ "
-    "រហូត មុន እስክ በፊት 之前 以前 直到 之后 以后 等 まで 前に 後に たら 次第 까지 다음 후에 전에 "
-    "სანამ მანამ"
+    "ожида* очіку* очак* wait* warte* waart* attends attente attendre attendez attendo attende "
+    "espera esperar esperando aguard* agard* aspett* wacht wachten afwacht* väntar vänta avvakta* "
+    "venter odot* ootan oota gaidu gaidi gaidīt laukiu laukti palauk czek* poczek* ček* počk* "
+    "čak* čeka* priček* чака* изчака* жд* подожд* чека* зачека* várj várok várom várunk megvár* "
+    "aștept* περιμ* bekle* bekli* gözləy* kutaman күт* انتظ* أنتظر بانتظار منتظر* انتظار ממתינ* "
+    "המתן חכה chờ đợi tunggu* menunggu hintay* subiri nasubiri nistenna bíð* itxaro* atend* "
+    "प्रतीक्षा इंतज़ार इंतजार 待 기다 until till before after unless once when as_soon_as bis "
+    "bevor ehe sobald nachdem avant jusqu dès après quand hasta antes después cuando até depois "
+    "quando assim_que finché prima dopo appena fins abans până înainte după când totdat voordat "
+    "zodra tills innan förrän efter när indtil inden efter etter før når inntil áður þegar ennen "
+    "kunnes kunhan jälkeen enne kuni pärast līdz kamēr pirms pēc kol iki prieš kai dopóki zanim "
+    "póki przed gdy kiedy dokud než až před když jakmile kým pred dokler preden dok prije čim "
+    "nakon kad док пре чим кад додека пред откако докато преди когато след щом поки доки перш "
+    "після щойно коли пакуль пасля пока прежде как_только когда после_того amíg ameddig mielőtt "
+    "miután amint amikor után μέχρι πριν όταν μόλις αφού kadar önce qədər əvvəl qadar avval дейін "
+    "хүртэл حتى قبل تا پیش تک سے_پہلے עד לפני אחרי ברגע qabel sakemm nes cyn ĝis antaŭ ier arte "
+    "derisa sampai sebelum setelah ketika hanggang bago hadi kabla baada mpaka kafin títí kí_n_tó "
+    "kuze նախքան մինչև cho_đến trước sau_khi đến_khi khi तक से_पहले बाद सम्म अघि पर्यंत आधी સુધી "
+    "પહેલાં ਤੱਕ ਤੋਂ_ਪਹਿਲਾਂ পর্যন্ত আগে வரை முன் వరకు ముందు ತನಕ ವರೆಗೆ വരെ മുമ്പ് තුරු තෙක් จนกว่า "
+    "ก่อน หลัง เมื่อ ຈົນ ກ່ອນ ຫຼັງ ເມື່ອ រហូត មុន እስክ በፊት 之前 以前 直到 之后 以后 等 まで 前に "
+    "後に たら 次第 까지 다음 후에 전에 სანამ მანამ"
 )
 _SELF = _particles(
-    "myself personally selbst selber persönlich moi-même mismo misma mesmo mesma yo io stesso "
-    "stessa jo singur zelf persoonlijk själv selv sjálfur sjálf itse minä mina_ise pats pati pat "
-    "sám osobiście osobně лично особисто сам сама самі jaz аз εγώ én magam kendim özüm o'zim خودم "
-    "بنفسي עצמי sendiri tự eine mwenyewe mi_mem mé_féin fy_hun खुद आफैं स्वतः જાતે ਆਪ নিজে เอง "
-    "ເອງ 自己 我来 自分 私が 제가 내가 직접"
+    "eu$ ja$ ja_kad* já$ já_až ich$ ik$ jag$ jeg$ sam$ sama$ मैं myself personally selbst selber "
+    "persönlich moi-même mismo misma mesmo mesma yo io stesso stessa jo singur zelf persoonlijk "
+    "själv selv sjálfur sjálf itse minä mina_ise pats pati pat sám osobiście osobně лично "
+    "особисто сам сама самі jaz аз εγώ én magam kendim özüm o'zim خودم بنفسي עצמי sendiri tự eine "
+    "mwenyewe mi_mem mé_féin fy_hun खुद आफैं स्वतः જાતે ਆਪ নিজে เอง ເອງ 自己 我来 自分 私が 제가 "
+    "내가 직접"
 )
 # What an agent needs of its user: an answer, a decision, a deed of theirs. "Please" is one word or
 # two for each language.
@@ -136,28 +152,36 @@ _REQUEST = LazyPattern(
     re.IGNORECASE,
 )
 # "Or" makes a choice of a question where no plan is known.
-_OR = LazyPattern(
-    r"\b(?:or|oder|ou|o|или|nebo|eller|vagy|veya)\b|还是|それとも|아니면", re.IGNORECASE
+_OR = _particles(
+    "or oder ou o или \u0430\u0431\u043e ili nebo anebo alebo lub albo ~czy ~чи eller tai või "
+    "arba vagy sau ή veya yoksa yoxsa أو أم یا או edo ose jew neu aŭ atau _या_ किंवा নাকি அல்லது "
+    "లేదా ಅಥವಾ ຫຼື ឬ 还是 それとも 아니면"
+)
+# "One moment, please" asks for nothing.
+_MOMENT = _particles(
+    "moment momento moment\u0103 instant augenblick ögonblick øjeblik øyeblikk chvíl* chwil* "
+    "hetk* pillanat* trenut* момент хвилин* минутк* στιγμή dakika sebentar subiri_kidogo لحظة "
+    "لحظه רגע क्षण สักครู่ 稍等 稍候 少々 잠시 잠깐"
 )
 # "Which", "how many" and "when" ask for what the run doesn't hold; closed classes, too.
 _WHICH = _particles(
     "which how_many when who welche welcher welches welchen wann quel quelle quels quelles "
     "combien quand cuál cuáles cuánto cuántos cuántas cuándo qual quais quale quali quanti quante "
-    "quanto quantos quantas quants care câți câte când cine welk welke hoeveel wanneer hvilken "
-    "hvilket hvilke vilken vilket vilka hvor_mange hur_många när hvaða hversu mikä minkä kumpi "
-    "kumman montako milloin milline millise mitu millal kurš kura kuru kuris kurį cik kiek który "
-    "która które którą którego ile kiedy který která které kterou kolik kdy ktorý ktorú koľko "
-    "kedy kateri katera katero koliko kdaj koji koja koje koju kojem који која које колико кой "
-    "коя кое кои колко кога кој која кое колку который которая какой какая какое какую какие "
-    "сколько когда який яка яке яку які скільки коли які колькі калі melyik melyiket milyen hány "
-    "hányat mennyi mikor ποιο ποια ποιον πόσα πόσο πόσους πότε hangi hangisi hangisini kaç "
-    "hans\u0131 neçə qaysi nechta қай қайсы қанша аль хэд хэзээ أي كم متى کدام چند کون کتنے کتنی "
-    "کب איזה איזו כמה מתי nào bao_nhiêu mấy mana berapa kapan bila alin ilan kailan gani ipi yupi "
-    "ngapi lini zein zenbat noiz cili cila cilin cilën liema kemm meta pa_un faint cén cathain "
-    "watter kiu kiun kiom kiam որ քանի कौन कितन किस कब कुन कति कोणत किती કેટલ કયા કઈ ਕਿਹੜ ਕਿੰਨ "
-    "কোন কত কখন எந்த எத்தனை எப்போது ఎన్ని ఎప్పుడు ಯಾವ ಎಷ್ಟು ഏത എത്ര කුමන කීය ไหน กี่ เท่าไ ใคร ໃດ "
-    "ຈັກ ណា ប៉ុន្មាន ဘယ် 哪 几 多少 谁 どの どちら どれ 何時 何日 何人 何枚 何個 いくつ いつ 어느 "
-    "어떤 몇 언제 რომელ რამდენ როდის ስንት የትኛ"
+    "quanto quantos quantas quants câți câte când cine welk welke hoeveel wanneer hvilken hvilket "
+    "hvilke vilken vilket vilka hvor_mange hur_många när hvaða hversu mikä minkä kumpi kumman "
+    "montako milloin milline millise mitu millal kurš kura kuru kuris kurį cik kiek który która "
+    "które którą którego ile kiedy který která které kterou kolik kdy ktorý ktorú koľko kedy "
+    "kateri katera katero koliko kdaj koji koja koje koju kojem који која које колико кой коя кое "
+    "кои колко кога кој која кое колку который которая какой какая какое какую какие сколько "
+    "когда який яка яке яку які скільки коли які колькі калі melyik melyiket milyen hány hányat "
+    "mennyi mikor ποιο ποια ποιον πόσα πόσο πόσους πότε hangi hangisi hangisini kaç hans\u0131 "
+    "neçə qaysi nechta қай қайсы қанша аль хэд хэзээ كم متى کدام چند کون کتنے کتنی کب איזה איזו "
+    "כמה מתי bao_nhiêu mấy mana berapa kapan bila alin ilan kailan gani ipi yupi ngapi lini zein "
+    "zenbat noiz cilin cilën liema kemm meta pa_un faint cén cathain watter kiu kiun kiom kiam "
+    "քանի कौन कितन कुन कति कोणत किती કેટલ કયા કઈ ਕਿਹੜ ਕਿੰਨ কত কখন எத்தனை எப்போது ఎన్ని ఎప్పుడు "
+    "ಎಷ್ಟು എത്ര කුමන කීය ไหน กี่ เท่าไ ใคร ຈັກ ប៉ុន្មាន ဘယ် 哪 几 多少 谁 どの どちら どれ 何時 "
+    "何日 何人 何枚 何個 いくつ いつ 어느 어떤 몇 언제 რამდენ როდის ስንት የትኛ care_dintre ce_dată "
+    "ce_oră أيهما أي_منهما किस_ कब_ কোন_ ഏത്_ ಯಾವ_ មួយណា ໃດ_ nào(?!_(?:không|khác|nữa)) რომელი_"
 )
 _DECISION = LazyPattern(
     r"\b(?:answer|approv\w+|choose|confirm\w*|decide|enter|how you"
@@ -296,7 +320,8 @@ def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], r
         return False
     if _DECISION.search(sentence) is not None:
         return True
-    return not (goes_on(sentence) or run.steps.isdisjoint(topics_in(sentence)))
+    moment = _MOMENT.search(sentence) is not None
+    return not (moment or goes_on(sentence) or run.steps.isdisjoint(topics_in(sentence)))
 
 
 def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run) -> bool:

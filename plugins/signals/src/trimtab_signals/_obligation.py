@@ -43,8 +43,6 @@ _STEM = 5
 """Letters that the forms of a word share; shorter words are those of grammar in most languages."""
 _SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
-_INSISTS = 4
-"""Words of a message in which its first one comes again where that is a call."""
 _TAKEN_UP = 2
 """Things of a request that a reply takes up where it tells of it; one may name the task."""
 _LONGEST_ANSWERED = 600
@@ -82,8 +80,9 @@ _NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 # no status is told.
 _WITHHELD = LazyPattern(
     r"(?<![\w.,-])(?<!\w:)(?:40[1237]|451|511)(?!\w|[.:-]\d)"
-    r"|\b(?:unauthori[sz]ed|unauthenticated|forbidden|credentials?|captcha|2fa|mfa|otp"
-    r"|(?:api|access)[ _-]?(?:key|token)|(?:access|permission) denied|payment required)\b",
+    r"|(?<![^\W_])(?:unauthori[sz]ed|unauthenticated|forbidden|credentials?|captcha|2fa|mfa|otp"
+    r"|(?:api|access)[ _-]?(?:key|token)|(?:access|permission) denied|payment required)(?![^\W_])"
+    r"|[•●]{2,}",
     re.IGNORECASE,
 )
 _CLOCK = LazyPattern(r"(?<![\d:.])(?:[01]?\d|2[0-3])[:\uff1a][0-5]\d(?![\d:])")
@@ -167,7 +166,7 @@ class Ending:
 
 def reason_to_stop(end: Ending) -> str:
     """Return why a turn may end with open steps; empty if the agent can take the next one."""
-    if _is_pending(end):
+    if _is_pending(end) or _is_too_early(end):
         return "work that it started is still running"
     if _says_stop(end.message) or _goes_beyond(end):
         return "the user asked it to stop on the way"
@@ -201,6 +200,15 @@ def _is_pending(end: Ending) -> bool:
     return False
 
 
+def _is_too_early(end: Ending) -> bool:
+    """Tell whether an agent tells a time before which nothing can be done, as an answer or its user
+    said.
+    """
+    bounds = [one for one in sentences_of(end.message) if denies(one) or waits_for(one)]
+    told = " ".join([*bounds, end.denial.said if end.denial else ""])
+    return not set(_CLOCK.findall(told)).isdisjoint(_CLOCK.findall(end.reply))
+
+
 def _is_blocked(end: Ending) -> bool:
     """Tell whether an agent that tells its user what is lacking can do no more by itself: it names
     what the answer named, or denies something.
@@ -208,22 +216,23 @@ def _is_blocked(end: Ending) -> bool:
     denial, reply = end.denial, end.reply.strip()
     if denial is None or not reply or reply.endswith((":", "\uff1a")):
         return False
-    if not set(_CLOCK.findall(denial.said)).isdisjoint(_CLOCK.findall(reply)):
-        return True  # nothing can be done before that time
-    if {one.lower() for one in _WITHHELD.findall(denial.said)} & {
-        one.lower() for one in _WITHHELD.findall(reply)
-    }:
-        return True
     named = topics_in(denial.said) - topics_in(" ".join([end.message, *end.left, *end.done]))
+    needs = [one.lower() for one in _WITHHELD.findall(denial.said)]
     tells = denies(reply) or not named.isdisjoint(topics_in(reply))
+    tells = tells or any(one in reply.lower() for one in needs)
     return tells and (denial.withheld or len(denial.tries) == _TRIES)
 
 
 def _is_others(end: Ending) -> bool:
-    """Tell whether an agent says of an open step that only somebody does it, and goes on later."""
+    """Tell whether an agent says that only somebody else does an open step: themselves, or before
+    it goes on.
+    """
     said = sentences_of(end.reply)[-_SENTENCES:]
     left = topics_in(" ".join(end.left))
-    return any(is_only(one) and topics_in(one) & left for one in said) and any(map(waits_for, said))
+    only = [one for one in said if is_only(one)]
+    if any(map(is_alone, only)):
+        return not left.isdisjoint(topics_in(" ".join(said)))
+    return any(topics_in(one) & left for one in only) and any(map(waits_for, said))
 
 
 def _lacks_what_it_needs(end: Ending) -> bool:
@@ -256,20 +265,20 @@ def _is_over(end: Ending) -> bool:
     message, said = end.message.strip(), sentences_of(end.reply.strip())
     if end.changed or not (said and message) or len(message) > _LONGEST_ANSWERED:
         return False
-    if is_question(said[-1]) or goes_on(message) or goes_on(end.reply):
-        return False
-    denied = denies(said[-1])
+    denied, goes = denies(said[-1]), is_question(said[-1]) or goes_on(message) or goes_on(end.reply)
     bans = " ".join(clause for clause in CLAUSE.split(message) if denies(clause))
     both = [topics_in(bans), topics_in(said[-1])]
     forbidden = any(all(topics_in(step) & one for one in both) for step in end.left)
-    if not end.called and bans and (denied or forbidden):
+    if not (end.called or goes) and bans and (denied or forbidden):
         return True
-    if not end.done or (_names(said[-1], end.left, _MOST) and not denied):
+    if goes or not end.done or (_names(said[-1], end.left, _MOST) and not denied):
         return False
+    if not (end.called or end.before) and (is_only(message) or is_only(end.reply)):
+        return True  # the user broke in
     asked = sentences_of(message)
     if any(map(is_question, asked)) and all(is_question(one) or denies(one) for one in asked):
         return not _names(message, end.left) and not _names(end.reply, end.left, _MOST)
-    told = _insists(message) or any(_names(one, end.done, but=end.left) for one in said)
+    told = any(_names(one, end.done, but=end.left) for one in said)
     ordered = bool(bans) and _names(message, end.done, but=end.left)
     return told and (not end.called or (ordered and not _names(message, end.left)))
 
@@ -298,14 +307,17 @@ def _keeps_limits(end: Ending) -> bool:
     if any(len(step & asked) > len(step & barred) for step in steps):
         return False
     served = asked & (done - topics_in(" ".join(end.left)))
-    if any(is_alone(one) and topics_in(one) & left for one in apart):
+    banned, for_now = bool(barred & left), any(map(puts_off, said))
+    if asked and any(is_alone(one) and topics_in(one) & left for one in apart):
         return True
-    if served and (only or (barred & left and any(map(puts_off, said)))):
+    if served and (only or (banned and for_now)):
         return True
     ends = sentences_of(end.reply)[-2:]
-    if not any(denies(one) or waits_for(one) for one in ends) or is_question(ends[-1]):
-        return False
-    return bool(barred & left or (served and apart)) or any(map(puts_off, said))
+    bans = any(map(denies, apart))
+    keeps = any(
+        denies(one) or (waits_for(one) and (bans or not topics_in(one) & left)) for one in ends
+    )
+    return keeps and not is_question(ends[-1]) and (banned or for_now or bool(served and bans))
 
 
 def _sets_apart(clause: str) -> bool:
@@ -342,26 +354,26 @@ def _does_as_told(end: Ending) -> bool:
     if not (said and end.done) or is_question(said[-1]):
         return False
     tells = all(_names(end.reply, [one]) for one in end.left) and not _names(end.message, end.left)
-    left = topics_in(" ".join(end.left))
+    left, denied = topics_in(" ".join(end.left)), denies(said[-1])
+    limited = _sets_apart(end.message) or is_only(end.message) or waits_for(said[-1]) > denied
     if tells:
         ends = " ".join(
             one for one in (said[1:][-1:] if end.changed else said) if not _names(one, end.left)
         )
-    elif not (
-        end.called and any(_sets_apart(one) or is_only(one) for one in sentences_of(end.message))
-    ) or (left & topics_in(said[-1]) and not denies(said[-1])):
+    elif not (end.called and limited) or (left & topics_in(said[-1]) and not denied):
         return False
     else:
         ends = said[-1]
+    titles = " ".join([*end.done, *end.left])
+    steps, known = topics_in(titles), plain(titles)
     clauses = [
         clause
         for sentence in sentences_of(end.message)
         if not is_question(sentence)
         for clause in CLAUSE.split(sentence)
         if not (denies(clause) and denies(ends))
+        and (waits_for(clause) or not is_only(clause) or steps & topics_in(clause))
     ]
-    titles = " ".join([*end.done, *end.left])
-    steps, known = topics_in(titles), plain(titles)
     task = next((n for n, one in enumerate(clauses) if steps & topics_in(one)), len(clauses))
     parts = [" ".join(part) for part in (clauses, clauses[task + 1 :])]
     cut = _pieces if tells else _stems
@@ -370,12 +382,6 @@ def _does_as_told(end: Ending) -> bool:
         sum(len(one) >= (size_of_pieces(one) or _SIZE) for one in each) for each in both
     )
     return again > (0 if tells else 1) or behind > 0
-
-
-def _insists(message: str) -> bool:
-    """Tell whether a message soon says its first word again, as a call does ("Stop. Stop it!")."""
-    words = words_of(message.lower())
-    return words[:1] != [] and len(words[0]) > 1 and words[0] in words[1:_INSISTS]
 
 
 def _stems(text: str) -> frozenset[str]:
