@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trimtab import ManualClock, Prompt, Session, ToolCall, ToolInvoked
+from trimtab import ManualClock, Prompt, Session, SessionError, ToolCall, ToolInvoked
 from trimtab.events import RunClosed, RunOpened
 from trimtab.hosting import Answer, Chat, Drivers
 from trimtab_testing import Speaker
@@ -102,3 +102,25 @@ async def test_a_driver_is_found_off_the_event_loop_too() -> None:
     chat: Any = await drivers.aof("t")
     assert isinstance(chat, Chat)
     assert await drivers.aof("t") is chat
+
+
+def test_what_no_run_could_be_opened_with_is_named_before_an_agent_runs() -> None:
+    with pytest.raises(SessionError, match="prompt must be a Prompt, not 'agent/main'"):
+        Drivers("agent/main")  # type: ignore[arg-type]
+    with pytest.raises(SessionError, match="host must be a Host, not 'mine'"):
+        Drivers(PROMPT, host="mine")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("names", "what"), [((3,), "conversation"), ((None,), "conversation"), (("t", 4), "agent_id")]
+)
+def test_the_name_of_a_conversation_is_text(names: Any, what: str) -> None:
+    with pytest.raises(SessionError, match=f"{what} must be text, not {names[-1]}"):
+        Drivers(PROMPT).of(*names)
+
+
+@pytest.mark.parametrize("answers", ["text", [("call_0", "text")], [{"tool_call_id": "call_0"}]])
+def test_what_is_no_answer_is_named(answers: Any) -> None:
+    chat = Drivers(PROMPT, strict=True).of("t")
+    with pytest.raises(SessionError, match=r"answers must hold Answer\(call_id, result\), not "):
+        chat.request(answers)

@@ -18,16 +18,18 @@ from typing import (
 
 import attrs
 
-from trimtab._contract.hosts import LOCAL_HOST
+from trimtab._contract.hosts import LOCAL_HOST, Host
 from trimtab._events import DecisionPoint, Delivery, Evidence, Outcome, ToolCall
 from trimtab._hosting.blocking import BlockingDriver, StopDecision, contained
 from trimtab._hosting.calls import end_of
 from trimtab._hosting.placement import REQUEST, RESULT, TOOLS
 from trimtab._run.session import Session
+from trimtab._session.arguments import as_instance, as_text
+from trimtab._types.errors import SessionError
 from trimtab._types.limits import Deadline
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
-    from trimtab._contract.hosts import Host
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._prompt import Prompt
     from trimtab._types.limits import Budget, Heartbeat, Usage
@@ -215,6 +217,9 @@ class Chat(Driver):
         """
         waiting = {call.call_id for call in self.open_calls} | {*self.run.state.running}
         for answer in answers:
+            if not isinstance(answer, Answer):
+                what = f"answers must hold Answer(call_id, result), not {shown(answer)}"
+                raise SessionError(what)
             if answer.call_id in waiting:
                 waiting.discard(answer.call_id)
                 text = self.answered(
@@ -262,6 +267,9 @@ class Drivers:
         deadline: of all conversations; as a number, seconds of each from its opening.
         budget: of each conversation.
         idle: seconds after which the run of a conversation that nobody asked for is closed.
+
+    Raises:
+        SessionError: an argument has the wrong type.
     """
 
     prompt: Prompt[Any]
@@ -275,6 +283,13 @@ class Drivers:
     _lock: Any = attrs.field(init=False, factory=Lock)
     _held: dict[tuple[str, str | None], _Held] = attrs.field(init=False, factory=dict)
 
+    def __attrs_post_init__(self) -> None:
+        """Refuse what no run could be opened with, before an agent runs."""
+        from trimtab._prompt import Prompt
+
+        as_instance("prompt", self.prompt, Prompt, "write Prompt(template)")
+        as_instance("host", self.host, Host)
+
     def of(
         self, conversation: str, agent_id: str | None = None, *, host: Host | None = None
     ) -> Chat:
@@ -285,6 +300,9 @@ class Drivers:
             agent_id: the subagent; None for the main agent.
             host: the runtime, with what is known of this agent's tools, if its run is opened;
                 that of all conversations if None.
+
+        Raises:
+            SessionError: a name is not text.
         """
         key = (conversation, agent_id)
         with self._lock:
@@ -336,6 +354,8 @@ class Drivers:
         if limit is not None and not isinstance(limit, Deadline):
             limit = Deadline(limit, session.clock)
         names = (self.prompt.name, conversation, *([] if agent_id is None else [agent_id]))
+        for word, name in zip(("prompt", "conversation", "agent_id"), names, strict=False):
+            as_text(word, name)
         run = session.open_run(
             self.prompt,
             agent_id,
