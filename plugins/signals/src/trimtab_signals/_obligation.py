@@ -355,12 +355,14 @@ def _does_as_told(end: Ending) -> bool:
         return False
     tells = all(_names(end.reply, [one]) for one in end.left) and not _names(end.message, end.left)
     left, denied = topics_in(" ".join(end.left)), denies(said[-1])
-    limited = _sets_apart(end.message) or is_only(end.message) or waits_for(said[-1]) > denied
+    waits = waits_for(said[-1]) and not denied
+    orders = [one for one in sentences_of(end.message) if not is_question(one)]
+    limits = [one for one in orders if tells or waits or _sets_apart(one) or is_only(one)]
     if tells:
         ends = " ".join(
             one for one in (said[1:][-1:] if end.changed else said) if not _names(one, end.left)
         )
-    elif not (end.called and limited) or (left & topics_in(said[-1]) and not denied):
+    elif not (end.called and limits) or (left & topics_in(said[-1]) and not denied):
         return False
     else:
         ends = said[-1]
@@ -368,8 +370,7 @@ def _does_as_told(end: Ending) -> bool:
     steps, known = topics_in(titles), plain(titles)
     clauses = [
         clause
-        for sentence in sentences_of(end.message)
-        if not is_question(sentence)
+        for sentence in limits
         for clause in CLAUSE.split(sentence)
         if not (denies(clause) and denies(ends))
         and (waits_for(clause) or not is_only(clause) or steps & topics_in(clause))
