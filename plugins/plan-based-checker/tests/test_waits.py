@@ -509,6 +509,11 @@ def test_a_sign_within_a_word_denies_nothing():
         ("Entwurf und Versand, aber nicht vor Freitag.", "Der Entwurf liegt da.", False),
         ("Naredi samo osnutek, pošiljanje uredim sam.", "Osnutek je pripravljen.", True),
         ("Hör nicht auf, bevor alles fertig ist.", "Der Entwurf liegt da.", False),
+        ("Zeig mir den Entwurf vor dem Versand.", "Der Entwurf liegt da.", False),
+        ("Ich lese den Entwurf, bevor der Versand beginnt.", "Der Entwurf liegt da.", True),
+        ("Mach den Entwurf, bevor der Versand beginnt.", "Der Entwurf liegt da.", False),
+        ("Heute reicht der Entwurf, den Versand machen wir morgen.", "Der Entwurf liegt da.", True),
+        ("Mach den Entwurf, den Versand dann für morgen.", "Der Entwurf liegt da.", False),
     ],
 )
 def test_an_order_is_limited_by_only_not_yet_and_what_the_user_does(user, text, may):

@@ -83,18 +83,21 @@ def _particles(words: str) -> LazyPattern:
     return LazyPattern(rf"\b(?:{'|'.join(bounded)})\b(?!-)|{'|'.join(within)}", re.IGNORECASE)
 
 
-# Particles that limit an order, one to three for each language, closed classes too: "only"; "not
-# yet", where a negation stands beside it; "before", "until", "when", "wait"; "I myself". What is
-# another word in another language is left out.
+# Particles that limit an order, one to three for each language, closed classes too: "only" and
+# "enough"; "not yet", where a negation stands beside it; "before", "until", "when", "wait"; "I
+# myself", "me"; "later". What is another word in another language is left out.
 _ONLY = _particles(
-    "only just nur bloß seulement uniquement solo sola sólo solamente soltanto só apenas somente "
-    "només doar numai alleen slechts endast bara kun bare aðeins vain ainoastaan ainult vaid "
-    "tikai tik tylko jen pouze len samo само лише тільки лиш толькі только лишь csak csupán μόνο "
-    "sadece yaln\u0131z yaln\u0131zca faqat тек ғана зөвхөн فقط تنها صرف یوازې tenê רק biss "
-    "dim_ond yn_unig amháin nëmmen bakarrik vetëm hanya saja sahaja lamang mung chỉ thôi pekee "
-    "kawai nìkan kuphela kaliya მხოლოდ միայն केवल सिर्फ मात्र फक्त ફક્ત માત્ર ਸਿਰਫ শুধু மட்டும் "
-    "మాత్రమే ಮಾತ್ರ മാത്രം පමණ විතර เท่านั้น แค่ เฉพาะ ເທົ່ານັ້ນ ພຽງ ប៉ុណ្ណោះ ብቻ 只 仅 就行 即可 "
-    "だけ のみ 만_"
+    "stačí genügt genügen reicht basta bastan suffit suffisent riittää достаточно хватит "
+    "достатньо вистачить yeter yeterli elég elegendő ajunge αρκεί φτάνει cukup đủ wystarczy "
+    "dovoljno dovolj достатъчно räcker genoeg volstaat piisab pietiek užtenka يكفي کافی מספיק "
+    "够了 就够 十分 충분 only just nur bloß seulement uniquement solo sola sólo solamente "
+    "soltanto só apenas somente només doar numai alleen slechts endast bara kun bare aðeins vain "
+    "ainoastaan ainult vaid tikai tik tylko jen pouze len samo само лише тільки лиш толькі только "
+    "лишь csak csupán μόνο sadece yaln\u0131z yaln\u0131zca faqat тек ғана зөвхөн فقط تنها صرف "
+    "یوازې tenê רק biss dim_ond yn_unig amháin nëmmen bakarrik vetëm hanya saja sahaja lamang "
+    "mung chỉ thôi pekee kawai nìkan kuphela kaliya მხოლოდ միայն केवल सिर्फ मात्र फक्त ફક્ત માત્ર "
+    "ਸਿਰਫ শুধু மட்டும் మాత్రమే ಮಾತ್ರ മാത്രം පමණ විතර เท่านั้น แค่ เฉพาะ ເທົ່ານັ້ນ ພຽງ ប៉ុណ្ណោះ ብቻ "
+    "只 仅 就行 即可 だけ のみ 만_"
 )
 _YET = _particles(
     "zatím zatiaľ zaenkrat zasad na_razie deocamdată por_ahora de_momento per_ora por_enquanto "
@@ -150,6 +153,21 @@ _REQUEST = LazyPattern(
     r"|कृपया|দয়া করে|தயவு|దయచేసి|กรุณา|โปรด|გთხოვთ|խնդրում|өтінем"
     r"|请|需要[您你]|ください|お願い|주세요|부탁",
     re.IGNORECASE,
+)
+_ME = _particles(
+    "i me my mine ich mir mich mein* je moi mon ma mes yo mí mi eu mim minha meu io mio mia ik "
+    "mij mijn jag mig min jeg meg eg ég mér minä minulle minun mina mulle man mani aš man mnie ja "
+    "já mně mne meni mene jaz я мне меня мені мене аз ми εγώ μου én nekem engem îmi mie ben bana "
+    "mənə لي أنا من مرا לי אני मुझे मैं मला আমাকে আমি எனக்கு నాకు ผม ฉัน tôi em mình saya aku "
+    "aking ko mimi nione 我 私 저 제"
+)
+_LATER = _particles(
+    "tomorrow later morgen später demain plus_tard mañana más_tarde amanhã mais_tarde domani "
+    "più_tardi mâine mai_târziu zítra později zajtra neskôr jutro później sutra kasnije jutri "
+    "завтра позже пізніше утре по-късно holnap később αύριο αργότερα yar\u0131n huomenna "
+    "myöhemmin homme hiljem rīt vēlāk rytoj vėliau imorgon i_morgon senare i_morgen senere "
+    "á_morgun غدا غدًا لاحقا فردا מחר कल ngày_mai besok nanti kesho baadaye bukas 明天 回头 改天 "
+    "明日 後で 내일 나중"
 )
 # "Or" makes a choice of a question where no plan is known.
 _OR = _particles(
@@ -301,6 +319,19 @@ def is_alone(text: str) -> bool:
 def waits_for(text: str) -> bool:
     """Tell whether a text names what has to come before something else."""
     return _UNTIL.search(text) is not None
+
+
+def is_later(text: str) -> bool:
+    """Tell whether a text speaks of another day."""
+    return _LATER.search(text) is not None
+
+
+def after_me(text: str) -> str:
+    """Return what stands behind "before" in "I read it before it goes out": what comes after a part
+    of the speaker. Empty if a text has no such order.
+    """
+    found = _UNTIL.search(text)
+    return "" if found is None or _ME.search(text) is None else text[found.end() :]
 
 
 def puts_off(text: str) -> bool:

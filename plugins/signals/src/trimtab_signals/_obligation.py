@@ -16,10 +16,12 @@ from trimtab import Outcome
 from trimtab.text import LazyPattern
 from trimtab_signals._closing import (
     CLAUSE,
+    after_me,
     asks_user,
     denies,
     goes_on,
     is_alone,
+    is_later,
     is_only,
     is_question,
     plain,
@@ -70,10 +72,6 @@ _STOP = LazyPattern(
     re.IGNORECASE,
 )
 
-_TOMORROW = LazyPattern(
-    r"\b(?:tomorrow|morgen|mañana|demain|amanhã|domani|завтра|jutro|yar\u0131n)\b|明天|明日|내일",
-    re.IGNORECASE,
-)
 _NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 
 # Statuses that ask for what people alone have: a sign-in, a payment, leave; and their names where
@@ -300,7 +298,10 @@ def _keeps_limits(end: Ending) -> bool:
     left = frozenset().union(*steps)
     only = [one for one in clauses if is_only(one)]
     apart = [
-        one for one in clauses if _sets_apart(one) and (one not in only or topics_in(one) & left)
+        one
+        for one in clauses
+        if (_sets_apart(one) or (only and is_later(one)))
+        and (one not in only or topics_in(one) & left)
     ]
     barred = topics_in(" ".join(apart))
     asked = topics_in(" ".join(one for one in clauses if one not in apart))
@@ -311,6 +312,8 @@ def _keeps_limits(end: Ending) -> bool:
     if asked and any(is_alone(one) and topics_in(one) & left for one in apart):
         return True
     if served and (only or (banned and for_now)):
+        return True
+    if done & topics_in(end.message) and any(topics_in(after_me(one)) & left for one in said):
         return True
     ends = sentences_of(end.reply)[-2:]
     bans = any(map(denies, apart))
@@ -328,8 +331,7 @@ def _sets_apart(clause: str) -> bool:
 def _says_stop(message: str) -> bool:
     """Tell whether a user asks the agent to stop, not to go on, or to go on another day."""
     return _STOP.search(message) is not None or any(
-        goes_on(clause) and (denies(clause) or _TOMORROW.search(clause) is not None)
-        for clause in CLAUSE.split(message)
+        goes_on(clause) and (denies(clause) or is_later(clause)) for clause in CLAUSE.split(message)
     )
 
 
