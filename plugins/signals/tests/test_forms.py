@@ -225,7 +225,7 @@ def test_short_refusals_in_more_forms(given, answer, text):
         ("book(start=1)", '{"範囲": "1-50", "総件数": 73}', "with start=51"),
         ("book(start=51)", '{"範囲": "51-73", "総件数": 73}', None),
         ("book(year=1851)", '<list year="1851"><e id="e3"/><continue after="e3"/>', "after='e3'"),
-        ("book(folder='in')", '{"rows":["a"],"nextPageToken":"Q2Zx"}', "for the next part"),
+        ("book(folder='in')", '{"rows":["a"],"nextPageToken":"Q2Zx"}', "with pageToken='Q2Zx'"),
         ("book(page=1)", "Sivu 1/7: Aalto, Aho", "with page=2"),
         ("book(start=1)", "1..40 → 41 (z 95)", "with start=41"),
         ("book(path='a')", "Lines 1-200 of 612\nUse offset=201 to go on.", "with offset='201'"),

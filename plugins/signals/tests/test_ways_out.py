@@ -154,7 +154,7 @@ def test_a_decision_is_asked_for_with_the_tool_that_asks():
 def test_of_a_part_no_more_is_quoted_than_where_it_goes_on():
     asked = asked_by('{"rows": [1, 2, 3], "has_more": true, "next_offset": 10}')
 
-    assert advice(asked, "rows") == 'Call rows for the next part: "next_offset\': 10".'
+    assert advice(asked, "rows") == 'Call rows with offset=10: "next_offset\': 10".'
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ _MISSING = LazyPattern(
     r"|\b(?P<e>[a-z_]{2,30}) (?:is |was )?not (?:given|provided|set|specified)\W{0,2}\Z"
     r"|\A\W{0,3}missing (?P<f>[a-z_]{3,30})\W{0,2}\Z"
     r"|\b(?P<d>[a-z]+_[\w-]{1,30}|(?<=field )[a-z]{2,30}|(?<=parameter )[a-z]{2,30}"
-    r"|(?<=argument )[a-z]{2,30}) (?:is |are )?(?:missing|required)\b"
+    r"|(?<=argument )[a-z]{2,30}) (?:is |are )?(?:an? )?(?:missing|required)\b"
 )
 _DATE = LazyPattern(  # letters for a year, a month and a day, in whatever alphabet
     r"(?<![A-Za-z\u0410-\u044f\d_])"
@@ -46,7 +46,7 @@ _NAMED_MONTH = LazyPattern(r"(?<!\w)\d\d[-/. ]?([A-Za-z]{3})[-/. ]?(?:\d\d){1,2}
 _MONTH = LazyPattern(
     r"(?<!\w)(?:([^\W\d_])\1[-/. ]([^\W\d_])\2{3}|([^\W\d_])\3{3}[-/. ]([^\W\d_])\4)(?!\w)"
 )
-_TIME = LazyPattern(r"(?<![\w:])([^\W\d_])\1:([^\W\d_])\2(?![\w:])")
+_TIME = LazyPattern(r"(?<![\w:])([^\W\d_])\1?:([^\W\d_])\2(?![\w:])")
 _FORM = LazyPattern(
     r"(?<![\w-])(?=[^\s]{0,30}[AX#N])(?:[AX#N]{1,6}|[09]{1,8})"
     r"(?:[-/.:](?:[AX#N]{1,6}|[09]{1,8})){1,4}(?![\w-])"
@@ -341,4 +341,7 @@ def next_in(said: str, part: str, given: str) -> str:
     name = found[1].lower()
     keys = [key for key in arguments if name and key.lower().replace("_", "").endswith(name)]
     keys = keys or [key for key, value in arguments.items() if not name and value == ""]
+    if not keys and name:  # the field says what the argument is called that it is for
+        mark = "" if found[2].isdecimal() else "'"
+        return _shown(f"with {found[1][:1].lower()}{found[1][1:]}={mark}{found[2]}{mark}")
     return _shown(f"with {keys[0]}='{found[2]}'") if len(keys) == 1 else ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, timedelta
-from itertools import pairwise
 
 from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
@@ -130,7 +129,7 @@ _NEEDED = (
 _NAME = rf"{_OPEN}?\s?-{{0,2}}([a-z_][\w-]{{1,30}})\s?{_SHUT}?"
 _NEEDS = LazyPattern(
     rf"(?i:\b{_FIELD})(?:\(s\))?\W{{1,4}}?{_NAME}[^\n]{{0,25}}?(?i:{_NEEDED}|{_LACKING})"
-    rf"|(?i:{_NEEDED})[^\n]{{0,25}}?(?i:{_FIELD})(?:\(s\))?\W{{1,4}}?{_NAME}(?!\w)"
+    rf"|(?i:{_NEEDED}|{_LACKING})[^\n]{{0,25}}?(?i:{_FIELD})(?:\(s\))?\W{{1,4}}?{_NAME}(?!\w)"
     rf"|{_OPEN}\s?([a-z_][\w-]{{1,30}})\s?{_SHUT}[^\n\"'`]{{0,25}}?(?i:{_NEEDED})"
     rf"(?![^\n]{{0,20}}{_OPEN})"
     rf'|(?i:{_NEEDED}\w{{0,3}})"\s?:\s?\[\s?"([a-z_]\w{{1,30}})"'
@@ -169,9 +168,7 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
     """
     if not given:
         return None
-    text = _STRFTIME.sub(lambda mark: _LETTERS[mark[0]], text.replace('\\"', '"'))
-    if text[:1] == "<":  # markup: its fields as lines, what stands side by side as a list
-        text = _TAG.sub(r"\n\1: ", _CLOSING.sub("\n", _SIBLINGS.sub(", ", text))).strip()
+    text = untagged(_STRFTIME.sub(lambda mark: _LETTERS[mark[0]], text.replace('\\"', '"')))
     arguments = arguments_in(given)
     key, form = key_in(text, arguments), None
     tool = given.partition("(")[0]
@@ -186,6 +183,13 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
             return change
         form = form or (change if change is not None and change.is_form else None)
     return form
+
+
+def untagged(text: str) -> str:
+    """Return the fields of markup as lines, and what stands side by side as a list."""
+    if text[:1] != "<":
+        return text
+    return _TAG.sub(r"\n\1: ", _CLOSING.sub("\n", _SIBLINGS.sub(", ", text))).strip()
 
 
 def _respelt(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -370,7 +374,8 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
         open_list = _BEHIND_COLON.search(text)
         values = list(values_in(open_list[1])) if open_list else []
         return _chosen(worded[0], values, 3, arguments) if len(worded) == 1 else None
-    if not (stands(key, text) or (len(given) > 1 and stands(given, text))):
+    is_only = len(arguments) == 1 and bool(_WORDED.search(given))
+    if not (is_named(key, text) or (len(given) > 1 and stands(given, text)) or is_only):
         return None
     quoted = [
         [value.strip() for value in _QUOTED.findall(found[0]) if value.strip() not in (key, given)]
@@ -430,12 +435,16 @@ def _in_digits(sample: str, value: str) -> str:
 
 def _alike(sample: str, value: str) -> str:
     """Return the part of a value that has the form of a sample: letters, digits and marks."""
-    if len(sample) < 4 or len(value) <= len(sample):
+    if len(sample) < 4:
+        return ""
+    core = _MARK.sub("", value)
+    if sample[0].isalpha() and _form_of(core) == _form_of(_MARK.sub("", sample)):
+        signs = iter(core.upper() if sample.isupper() else core)
+        made = "".join(next(signs) if sign.isalnum() else sign for sign in sample)
+        return made if made != value else ""
+    if len(value) <= len(sample):
         return ""
     form, held = _form_of(sample), _form_of(value)
-    core = _MARK.sub("", value)
-    if _form_of(core) == form and not sample.isdigit():
-        return core.upper() if sample.isupper() else core
     at = held.find(form)
     while at >= 0:
         end = at + len(form)
@@ -516,6 +525,10 @@ _WORDED_STRETCH = LazyPattern(
 )
 _SHEET = LazyPattern(r"(?i)p[aá]?g|se?it|si[dv]|say|str[ao]n|oldal|hal|tra|стр")
 """What arguments are called that count pages; others say with which row a part begins."""
+_COUNTED_PART = LazyPattern(
+    r"\W{0,3}[^\W\d_]{3,20} (\d{1,5}) ?(?:/|[^\W\d_]{1,3}) ?(\d{1,5})(?![\w.:/-]*\d)"
+)
+"""Page 1 of 4, as an answer begins with it in any language."""
 _OF_SHEETS = LazyPattern(r"(\d{1,6})([^\W\d]{1,6}?)[^\W\d]{0,3}(\d{1,6})\2")
 _COUNT_FIELD = LazyPattern(r'"([^"\n]{1,40})"\s?:\s?(\d{1,7})(?![\d.])')
 _GOES_ON = LazyPattern(r'(?i)"?(?:has_?)?(?:more|next)\w{0,8}"?\s?[:=]\s?true')
@@ -574,9 +587,12 @@ def several_of(text: str, arguments: _Arguments) -> str:
     for value in arguments.values():
         if _WORDED.match(value) and len(value) <= _LONGEST_TIME and not _CODE.search(value):
             after = re.findall(rf"(?<!\w){re.escape(value)} ([A-Z\d]\w{{1,30}})", text)
+            before = re.findall(rf"(?<!\w)([A-Z]\w{{1,30}}) {re.escape(value)}(?!\w)", text)
             rest = _RANGE_OF_IDS.sub(" ", text.partition(value)[2])
             kinds = [kind for kind, _ in set(_NUMBERED.findall(rest))]
-            if len(set(after)) > 1 or any(kinds.count(kind) > 1 for kind in kinds):
+            if max(len(set(after)), len(set(before))) > 1 or any(
+                kinds.count(kind) > 1 for kind in kinds
+            ):
                 return value
             if stands(value, text) and _ALIKE.search(text.partition(value)[2]):
                 return value
@@ -611,11 +627,17 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
     ]
     for said, key, value in told:
         return said.lstrip("?&"), f"with {key}='{value}'"
-    return _of_lines(text, arguments) or _of_fields(text, arguments) or _of_parts(text, places)
+    found = _of_lines(text, arguments) or _of_fields(text, arguments)
+    return found or _of_parts(text, arguments, places)
 
 
-def _of_parts(text: str, places: _Arguments) -> tuple[str, str] | None:
+def _of_parts(text: str, arguments: _Arguments, places: _Arguments) -> tuple[str, str] | None:
     """Return what follows the part that was asked for, of an answer that counts its parts."""
+    begins = _COUNTED_PART.match(text)
+    if begins is not None and int(begins[1]) < int(begins[2]):
+        keys = [key for key, value in arguments.items() if value == begins[1]]
+        if len(keys) == 1:
+            return begins[0], f"with {keys[0]}='{int(begins[1]) + 1}'"
     most = max(_numbers(text), default=0.0)
     for key, value in places.items():
         spans = (span for span in _STRETCH.finditer(text) if span[1] == value)
@@ -649,18 +671,21 @@ def _of_lines(text: str, arguments: _Arguments) -> tuple[str, str] | None:
 
 def _of_fields(text: str, arguments: _Arguments) -> tuple[str, str] | None:
     """Return what follows, if fields with numbers are named alike, or one as the argument is."""
-    fields = [(found[1], int(found[2])) for found in _COUNT_FIELD.finditer(text)]
+    told = list(_COUNT_FIELD.finditer(text))
+    fields = [(found[1], int(found[2])) for found in told]
     at_key = [(key, int(arguments[key])) for key, at in fields if arguments.get(key) == str(at)]
     if len(fields) == 3 and len(at_key) == 1 and not _SHEET.match(at_key[0][0]):
         key, at = at_key[0]
         size, most = sorted(number for name, number in fields if name != key)
         if _is_place(key) and size and at + size < most:
-            return f"{key}: {at}", f"with {key}='{at + size}'"
-    for (name, at), (other, most) in pairwise(fields):
+            return told[0][0], f"with {key}='{at + size}'"
+    for (name, at), (other, most), said in zip(fields, fields[1:], told, strict=False):
         keys = [key for key in (name, "page") if arguments.get(key) == str(at)]
+        keys += [name] if _is_place(name) and name not in arguments else []
         is_same = name[:3] == other[:3] or any(not c.isascii() and c in other for c in name)
+        is_same = is_same or other in ("of", "last", "last_page")
         if keys and at < most and is_same:
-            return f"{name}: {at}", f"with {keys[0]}='{at + 1}'"
+            return said[0], f"with {keys[0]}='{at + 1}'"
     return None
 
 

@@ -459,7 +459,7 @@ def _step(
     """Return the tool that makes what the answer lacks; empty if none does for sure.
 
     It alone, of those that change something, has words of the answer that were not handed over: so
-    it was at 9 of 9 of 184 kept moments, where the tool that shares most was one of harm at every
+    it was at 7 of 7 of 200 kept moments, where the tool that shares most was one of harm at every
     second. It has two, or one and prepares something; and a look has fewer.
     """
     news = problem.told - problem.objects - problem.things - problem.about

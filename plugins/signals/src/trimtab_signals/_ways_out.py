@@ -16,13 +16,14 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern, quote
-from trimtab_signals._changes import Change, arguments_in, next_in, shown, stands
+from trimtab_signals._changes import Change, arguments_in, is_named, next_in, shown, stands
 from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import (
     DECIDES,
     change_in,
     next_by_form,
     several_of,
+    untagged,
     wait_by_form,
 )
 from trimtab_signals._profiles import name_words
@@ -132,11 +133,11 @@ _USER = LazyPattern(
 )
 _PERSON = (
     r"(?:(?<![^\W\d_])(?:user|usu[aá]ri|utente|utili[sz]a[dt]|client|kl[ia][ea]?nt|kund|customer"
-    r"|guest|gast|gäst|gość|gości|passa?[ge]|kupac|kupc|traveller|holder|\w{0,20}inhaber|owner|titular|propriet"
+    r"|guest|gast|gäst|gość|gości|passa?[ge]|kupac|kupc|traveller|caller|tenant|student|alumn|viajer|reisend|locatair|mieter|holder|\w{0,20}inhaber|owner|titular|propriet"
     r"|właścic|patient|pa[cz]ien|пользов|клиент|гост[ьюя]|корист|клієнт|πελάτ|χρήστ|kullan|müşteri"
     r"|asiak|käyttäj|ügyf|vendég|felhaszn|zákazn|uživatel|bru[gk]er|använd|pengguna|pelanggan|khách"
     r"|người dùng)"
-    r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم"
+    r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر"
     r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้)"
 )
 _CHOOSES = (
@@ -145,8 +146,9 @@ _CHOOSES = (
     r"|решит|обирає|обрати|вибир|виріш|избер|избир|επιλ|αποφασ|seç|karar|vali[tmk]|tria[rn]?\b"
     r"|od[ab]+r|päät|válasz|eldönt|aleag|pilih|dipilih|chọn|ask\b|up to|frag(?:e|t\b)|pregunt"
     r"|pergunt"
-    r"|demande[zr]|chied|vraag|zapyta|zepte|fråg|spør|kysy|kérd|уточн|спрос|запит|ρωτ|tany|hỏi)"
-    r"|[选選擇决決]|确认|確認|询问|선택|결정|확인|चुन|पूछ|ختار|قرر|اسأل|בחו?ר|שאל|เลือก|ระบุ|ถาม)"
+    r"|wunsch|wünsch|accord|megad|has to say|demande[zr]|chied|vraag|zapyta|zepte|fråg|spør"
+    r"|kysy|kérd|уточн|спрос|запит|ρωτ|tany|hỏi)"
+    r"|[选選擇决決尋伺]|确认|確認|询问|선택|결정|확인|चुन|पूछ|ختار|قرر|اسأل|בחו?ר|שאל|เลือก|ระบุ|ถาม)"
 )
 _DECIDER = LazyPattern(
     rf"(?i){_PERSON}[^.;\n]{{0,40}}?{_CHOOSES}|{_CHOOSES}[^.;\n]{{0,40}}?{_PERSON}"
@@ -316,7 +318,7 @@ def _concerns(found: re.Match[str], given: str) -> bool:
 
 def _failing(text: str, given: str) -> Asked | None:
     """Return what a failure asks for by its form alone: time, a decision, other arguments."""
-    arguments = arguments_in(given)
+    arguments, text = arguments_in(given), untagged(text)
     wait = wait_by_form(text, arguments)
     if wait is not None:
         return Asked(WayOut.LATER, *wait)
@@ -331,7 +333,10 @@ def _failing(text: str, given: str) -> Asked | None:
     span = None if lasted or lacks_value(given) else _seconds(said)
     name, _, was = (change.refused if change else "").partition("=")
     is_known = change is not None and (
-        not change.is_form or stands(name, text) or stands(was.strip("'"), text)
+        not change.is_form
+        or len(arguments) == 1
+        or is_named(name, text)
+        or stands(was.strip("'"), text)
     )
     if change is not None and is_known and not (span and _raises(change, told)):
         return Asked(WayOut.ARGUMENTS, text, change=change)
