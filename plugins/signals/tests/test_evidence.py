@@ -291,6 +291,7 @@ def test_another_test_that_fails_is_another_failure():
         {"statusCode": 500, "message": "broken"},
         {"__type": "com.example#ThrottlingException", "message": "slow down"},
         {"code": 40003, "msg": "no rights"},
+        {"status": 422, "fel": "mottagare saknas"},
     ],
 )
 def test_standard_envelopes_of_errors_are_failures(answer):
@@ -300,7 +301,13 @@ def test_standard_envelopes_of_errors_are_failures(answer):
 
 
 @pytest.mark.parametrize(
-    "answer", [{"status": 200, "title": "Home"}, {"code": 7, "data": [1]}, {"errors": []}]
+    "answer",
+    [
+        {"status": 200, "title": "Home"},
+        {"code": 7, "data": [1]},
+        {"errors": []},
+        {"status": 404, "url": "/a"},
+    ],
 )
 def test_other_envelopes_are_none(answer):
     assert not records(("api", {}, answer))[0].failed

@@ -43,7 +43,8 @@ _MUTE = "error"
 """Stands for an object of an error none of whose fields is known."""
 _CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "errorCode")
 _HTTP_ERROR = 400
-"""The first status of HTTP that is an error (RFC 9110)."""
+_HTTP_END = 600
+"""The first status of HTTP that is an error (RFC 9110), and the first number that is none."""
 _STATUS_LINES = 4
 _EDGE = 200
 """Lines and characters of each end in which a host states how a call ended."""
@@ -129,7 +130,7 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     if result.get("status") == "error":
         return True
     if not _message(result):
-        return False
+        return _has_one_text(result)
     kind = result.get("__type")
     if isinstance(kind, str) and kind.rpartition("#")[2].endswith(("Exception", "Error")):
         return True
@@ -137,6 +138,14 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     if any(type(code) is int and code >= _HTTP_ERROR for code in codes):
         return True
     return any(isinstance(code, str) and code for code in codes) and _only_complains(result)
+
+
+def _has_one_text(result: Mapping[str, Any]) -> bool:
+    """Tell whether an answer is a status of HTTP that fails, and a text in a field of any name."""
+    texts = [value for key, value in result.items() if key not in _CODE_FIELDS]
+    codes = [result.get(name) for name in _CODE_FIELDS]
+    fails = any(type(code) is int and _HTTP_ERROR <= code < _HTTP_END for code in codes)
+    return fails and len(texts) == 1 and isinstance(texts[0], str) and " " in texts[0].strip()
 
 
 def _only_complains(result: Mapping[str, Any]) -> bool:
