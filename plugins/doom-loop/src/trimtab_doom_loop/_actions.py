@@ -35,6 +35,8 @@ _SENTENCE = 20
 such a call does again is said again, and no state is asked for."""
 _STEADY = 1.5
 """Pauses of which none is longer by half are equal: then what grows by the same may keep time."""
+_SERIAL = 3
+"""Digits of a number by which a job or a message is known."""
 _DEEDS = 2
 _LOOKS = 4
 _TEXTS = 6
@@ -313,7 +315,10 @@ class Actions:
         pairs, action.like = told if action.clocked else pairs, earlier.number
         writes = writes_text(call)
         acts = not call.reads and (
-            call.profile.writes or call.fingerprint != before.fingerprint or writes
+            call.profile.writes
+            or call.fingerprint != before.fingerprint
+            or writes
+            or _is_serial(call, pairs)
         )
         needed, since = _DEEDS if acts else _LOOKS, 0
         if writes and not (call.profile.writes or succeeds(call)):
@@ -479,6 +484,15 @@ def _is_clock(was: Slot, now: Slot, between: Sequence[CallRecord]) -> bool:
     told = [slot.value for one in between for slot in one.shape.slots if slot.label == now.label]
     numbers = [int(value) for value in told if value.isdecimal()]
     return any(int(was.value) < number <= int(now.value) for number in numbers)
+
+
+def _is_serial(call: CallRecord, pairs: Sequence[tuple[Slot, Slot]]) -> bool:
+    """Tell whether all that moved in an answer is the next of a series of numbers, for a call with
+    so many arguments that it does something: no page or place has three digits and one more.
+    """
+    series = steps_of(pairs) == (1.0,) and len(pairs[0][1].value) >= _SERIAL
+    says = call.shape.words >= _SERIAL
+    return series and says and len(_TEXT.findall(call.params_text)) > 1
 
 
 def _holds(call: CallRecord, slot: Slot) -> bool:
