@@ -72,6 +72,8 @@ _VALUE = LazyPattern(r"[^\"]{8,}")
 _CERTAIN = 0.95
 _DOUBT = 0.8
 """Confidence of rounds: of changes that may each be for something else, not enough for a ban."""
+_HANDLE = 3
+"""Characters of a name that stands in an answer by more than chance."""
 _SHORT_COMMAND = 80
 """Characters of a command in which its program and its verb stand."""
 _ASKING = STATES | {"check"}
@@ -94,7 +96,7 @@ def find_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
     for length in range(1, min(max(longest, LONGEST_ROUND), len(kept) // 2) + 1):
         if kept[-1 - length].kind == last:
             echo = _echo(kept, length)
-            needed = times + (_changes_again(kept, length) or kept[-1].clocked)
+            needed = times + _changes_again(kept, length)
             is_open = length > longest or not _undoes_all(list(kept)[-length:])
             rest = length - 1 if is_open and needed > 2 and not kept[-1].excused else 0
             if echo + rest >= length * (needed - 1) and (
@@ -285,7 +287,7 @@ def _asks_for_state(call: CallRecord) -> bool:
 
 def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
     """Tell whether a call names what an answer before action `first` gave, to no mere look."""
-    handles = set(HANDLE.findall(call.params_text))
+    handles = {name for name in HANDLE.findall(call.params_text) if len(name) >= _HANDLE}
     return any(
         any(handle in one.output for handle in handles)
         for earlier in actions.kept
