@@ -83,8 +83,6 @@ STILL_WRONG = {
     "r17-the-log-says-it-otherwise-uk": "missed",
     "r17-yes-i-said-turn-it-on-fi": "missed",
     # Each answer names another thing, a number that grows, or a value that wavers.
-    "r18-greeting-goes-round-workers-fil": "missed",
-    "r18-label-printed-over-and-over-hu": "late",
     "r18-parents-chat-told-five-times-ru": "missed",
     "r18-plan-tasks-made-anew-zh": "missed",
     "r18-vents-and-heating-undo-fi": "missed",

@@ -100,11 +100,46 @@ def test_known_content_for_one_question_in_other_words_is_told(tool):
     )
 
 
+@pytest.mark.parametrize("job", ["NY-8812", "FX-30"])
+def test_a_job_that_gets_the_next_number_each_time_is_told_at_the_third(job):
+    label = {"beteg": "Szalai Gáborné", "szer": "Bisoprolol 5 mg"}
+    done = "A nyomtatás sikeres. Feladat: {}{}, sor: cimke"
+    assert first([Call("nyomtat", label, done.format(job, n)) for n in range(1, 6)]) == 2
+    people = [{**label, "beteg": name} for name in ("Kis Anna", "Nagy Béla", "Tóth Éva", "Kis Ede")]
+    jobs = [Call("nyomtat", one, done.format(job, n)) for n, one in enumerate(people)]
+    assert first(jobs) is None
+    tickets = [Call("next", {"desk": "B"}, {"ticket": f"B-{300 + n}"}) for n in range(5)]
+    assert first(tickets) is None
+
+
+def test_an_order_that_is_given_again_is_told_when_its_answers_come_back():
+    order = {"worker": "desk", "text": "Batiin ang customer at itanong kung paano makakatulong."}
+    said = (
+        "Magandang umaga po!",
+        "Kumusta, paano po kami makakatulong?",
+        "Ano po ang maitutulong?",
+    )
+    runs = ("d47439ae", "847c1851", "6432c099", "bd55c345", "9af33841")
+    asked = [
+        Call("delegate", order, {"run": run, "output": said[n % 3]}) for n, run in enumerate(runs)
+    ]
+    assert first(asked) == 3
+
+
+def test_rounds_of_pages_are_told_though_a_number_of_a_page_stands_in_others():
+    pages = [
+        Call("strana", {"n": n}, f"Strana {n}: " + ", ".join(f"artikl {n}{k}" for k in range(6)))
+        for n in (1, 2, 3)
+    ]
+    timed = [attrs.evolve(page, at=7.0 * n) for n, page in enumerate(pages * 3)]
+    assert first(timed) == 6
+
+
 def test_a_search_that_says_what_it_needs_is_told_before_one_that_finds_nothing():
     goods = ["زيت زيتون", "زيت زيتون بكر", "زيت الزيتون البكر", "زيت زيتون معبأ", "زيت زيتون تنكات"]
     told = {"results": [], "hint": "أدخل رمز البند المكوّن من 8 أرقام"}
     asked = [Call("tariff_lookup", {"goods": one}, told) for one in goods]
-    assert first(asked) == 4
+    assert first(asked) == 3
     assert first([attrs.evolve(one, result="No results") for one in asked]) is None
 
 
@@ -812,7 +847,7 @@ def test_rounds_beside_which_only_the_number_of_the_picture_grows_are_told(lengt
         frame += steps[i % len(steps)]
         answer = {"frame": frame, "screen": f"menu: entry {'abcde'[i % length]} at 12,7"}
         presses.append(Call("press", {"button": "ABCDE"[i % length]}, answer))
-    assert first(presses) == 3 * length
+    assert first(presses) == 2 * length
     moving = [attrs.evolve(p, result=p.result | {"gold": i}) for i, p in enumerate(presses)]
     assert first([*moving, *moving[:1]]) is None  # something beside the clock moves
 

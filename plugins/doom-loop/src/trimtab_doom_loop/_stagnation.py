@@ -153,9 +153,12 @@ def _changes_nothing(call: CallRecord) -> bool:
 
 def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
     if not numbered_names(calls) and not different_things(calls):
+        said = calls[-1].output
+        tells = len(words_of(said)) >= _FEWEST_WORDS and not finds_nothing(
+            said
+        )  # why, or what else
         anew = len({call.fingerprint for call in calls}) == len(calls) and attempts(calls)
-        tells = anew and not finds_nothing(calls[-1].output)  # why it finds nothing
-        return _MORE_FOR_NUMBERS if tells else _MORE_FOR_NOTHING
+        return _MORE_FOR_ERROR if tells and anew else _MORE_FOR_NOTHING
     said = calls[-1].output.strip()  # they go through a list
     return _MORE_FOR_NAMES if not said or reports_nothing(said) else None
 
@@ -358,7 +361,12 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     last = kept[-1].calls[0]
     if last.profile.writes:  # whoever is written to reads each of them
         needed -= 1
-    if len(kept) < needed or kept[-needed].calls[0].tool != last.tool or last.reads:
+    if len(kept) <= times or kept[-2].calls[0].tool != last.tool or last.reads:
+        return None
+    if again := _ordered_again(actions, times):
+        members = frozenset({last.fingerprint})
+        return loop_of(LoopKind.REWORDED, last, times=again, members=members)
+    if len(kept) < needed or kept[-needed].calls[0].tool != last.tool:
         return None
     same_tool = takewhile(
         lambda one: (
@@ -384,6 +392,18 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     return loop_of(LoopKind.REWORDED, last, times=times, members=members)
 
 
+def _ordered_again(actions: Actions, times: int) -> int:
+    """Return how often in a row one text was sent, if that is more than `times` and the last
+    answer was there before; else 0.
+    """
+    last = actions.kept[-1]
+    if last.news or not writes_text(last.calls[0]):
+        return 0
+    same = takewhile(lambda one: one.asked == last.asked, reversed(actions.kept))
+    again = sum(1 for _ in same)
+    return again if again > times else 0
+
+
 def words_of(text: str) -> frozenset[str]:
     """Return the beginnings of the words in a text."""
     return frozenset(word[:_STEM].lower() for word in _WORD.findall(text))
@@ -391,7 +411,8 @@ def words_of(text: str) -> frozenset[str]:
 
 def _adds(words: frozenset[str], known: frozenset[str]) -> bool:
     """Tell whether an answer says more than what is known, and says it in other words."""
-    new = words - known
+    # Ids are new in each answer.
+    new = {word for word in words - known if word.isalpha() or word.isdecimal()}
     return _NEW * len(new) > len(words) or any(word.isdecimal() for word in new)
 
 
