@@ -56,7 +56,7 @@ _AWAITS = LazyPattern(
 )
 _OF_AWAITS = ("wait", "pend", "requir", "need")
 _LONGEST_STATE = 300
-"""Characters of an answer that says what it waits for and no more."""
+"""Characters of an answer that says what it waits for and no more, and of a question."""
 _SHORT_NUMBER = 3
 """Characters of a number that may stand in a text by chance; that of a case or a job has more."""
 _LONGEST_RECEIPT = 80
@@ -150,7 +150,8 @@ class Waits(CallProjection):
         end.sent = ""
         texts = [one for one in params.values() if isinstance(one, str)]
         receipt = call.size <= _LONGEST_RECEIPT and not re.search(r"\d", call.output)
-        put = self._question = receipt and not call.failed and any(map(is_question, texts))
+        asked = any(len(one) <= _LONGEST_STATE and is_question(one) for one in texts)
+        put = self._question = receipt and not call.failed and asked
         if words & _MESSAGES and not call.failed:
             end.sent = requests_in("\n".join(texts)[:_EDGE])
         asks = (
