@@ -154,9 +154,8 @@ def _changes_nothing(call: CallRecord) -> bool:
 def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
     if not numbered_names(calls) and not different_things(calls):
         said = calls[-1].output
-        tells = len(words_of(said)) >= _FEWEST_WORDS and not finds_nothing(
-            said
-        )  # why, or what else
+        # It says why, or shows what it found instead.
+        tells = len(words_of(said)) >= _FEWEST_WORDS and not finds_nothing(said)
         anew = len({call.fingerprint for call in calls}) == len(calls) and attempts(calls)
         return _MORE_FOR_ERROR if tells and anew else _MORE_FOR_NOTHING
     said = calls[-1].output.strip()  # they go through a list
