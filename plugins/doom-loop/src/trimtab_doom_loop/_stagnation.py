@@ -47,7 +47,7 @@ _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
 """By certainty: one error or one message, arguments that differ in numbers alone or put one search
 in other words, an answer that says nothing, calls that are alike, any content, and last a list of
-names that an agent goes through."""
+names that an agent goes through. Of content a command takes one more than another tool."""
 _MORE_FOR_PAGE = 2
 """Deeds with several tools, for the first ones may have another aim; one more reading is enough."""
 _SHORT_ANSWER = 80
@@ -169,7 +169,9 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     last = calls[-1]
     if last.command is None and attempts(calls) and not different_things(calls):  # in other words
         return _MORE_FOR_ERROR if last.reads or retold(calls, 1) else _MORE_FOR_NUMBERS
-    return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
+    if last.command is None:
+        return _MORE_FOR_NOTHING if alike(calls, similarity) else _MORE_FOR_ALIKE
+    return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT  # numbers, mostly
 
 
 def _needed_for_failures(calls: Sequence[CallRecord]) -> int:
