@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17, 18)
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17, 18, 19)
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -90,6 +90,28 @@ STILL_WRONG = {
     # That it failed is said in words of one language.
     "r18-flour-order-just-fails-cs": "late",
     "r18-semicolon-after-the-tool-name-tr": "late",
+    # What an agent asks for leave, in words of one language.
+    "r19-approval-asked-by-tool-nl": "false alarm",
+    "r19-delete-photos-really-da": "false alarm",
+    "r19-over-the-limit-asks-the-chief-tr": "false alarm",
+    # When to come back stands in a header, of which no line is kept.
+    "r19-gateway-is-back-after-four-uk": "false alarm",
+    "r19-backup-of-the-parish-registers-pl": "false alarm",
+    "r19-one-letter-for-each-parent-fa": "false alarm",
+    # Two errors of one call, a page read for the third time, a time of day that moves.
+    "r19-blocked-and-knocks-on-ja": "late",
+    "r19-is-it-enough-let-me-fetch-it-again-fr": "late",
+    "r19-one-error-hides-the-other-de": "late",
+    "r19-where-am-i-approved-each-time-de": "late",
+    # Names with a number may be a list; a job that is begun anew may be one that is looked at.
+    "r19-printer-driver-by-lot-sk": "late",
+    "r19-starts-the-scan-again-instead-of-asking-es": "late",
+    "r19-the-quote-goes-out-again-th": "missed",
+    # Two settings by turns, each with another reason, read like messages to two people.
+    "r19-ferry-at-seven-ferry-at-half-past-el": "missed",
+    "r19-every-order-answers-500-ro": "missed",
+    "r19-old-style-action-line-es": "missed",
+    "r19-twelve-meters-one-at-a-time-sv": "missed",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.
