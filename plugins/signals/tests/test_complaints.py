@@ -127,6 +127,20 @@ def test_a_code_of_failure_beside_a_message_of_any_language_is_a_failure(said: s
     assert [record.failed for record in records] == [True, False]
 
 
+@pytest.mark.parametrize("name", ["succes", "erfolg", "成功"])
+def test_a_status_of_failure_beside_a_false_is_a_failure(name: str) -> None:
+    answers = [
+        {name: False, "x": "HTTP 500"},
+        {name: True, "x": "HTTP 500"},
+        {name: False, "x": ""},
+    ]
+    records = (
+        Player().play([Call("state", {}, one) for one in answers]).run.trajectory.follow(Calls)
+    )
+
+    assert [record.failed for record in records.recent(3)] == [True, False, False]
+
+
 def test_an_error_whose_fields_are_named_in_any_language_is_one_failure() -> None:
     gates = ("old pier", "old_pier")
     answers = [{"error": {"codigo": "V-4", "texto": f"Válvula «{gate}»"}} for gate in gates]

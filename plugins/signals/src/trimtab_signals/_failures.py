@@ -42,6 +42,7 @@ _MESSAGE_FIELDS = ("message", "detail", "msg", "title", "reason", "description",
 _MUTE = "error"
 """Stands for an object of an error none of whose fields is known."""
 _CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "errorCode")
+_STATUS_LINE = LazyPattern(r"HTTP(?:/[\d.]{1,3})? [45]\d\d\Z")
 _HTTP_ERROR = 400
 _HTTP_END = 600
 """The first status of HTTP that is an error (RFC 9110), and the first number that is none."""
@@ -102,7 +103,7 @@ def structured_failure(result: Any) -> bool:
         return False
     if any(result.get(name) is False for name in _SUCCESS_FIELDS):
         return True
-    if any(result.get(name) is True for name in _ERROR_FIELDS):
+    if any(result.get(name) is True for name in _ERROR_FIELDS) or _denies_with_status(result):
         return True
     return _error_of(result) != "" or _is_problem(result)
 
@@ -146,6 +147,14 @@ def _has_one_text(result: Mapping[str, Any]) -> bool:
     codes = [result.get(name) for name in _CODE_FIELDS]
     fails = any(type(code) is int and _HTTP_ERROR <= code < _HTTP_END for code in codes)
     return fails and len(texts) == 1 and isinstance(texts[0], str) and " " in texts[0].strip()
+
+
+def _denies_with_status(result: Mapping[str, Any]) -> bool:
+    """Tell whether an answer is false in a field of any name, and a failing status in another."""
+    values = list(result.values())
+    return False in values and any(
+        isinstance(value, str) and _STATUS_LINE.match(value) is not None for value in values
+    )
 
 
 def _only_complains(result: Mapping[str, Any]) -> bool:
