@@ -15,6 +15,9 @@ from trimtab_tool_call_form import ToolCallForm, find_written_call
 HOST = Host("test", tools=frozenset({"read", "shell"}))
 BAR = "\uff5c"
 WRITTEN = {
+    "labels in Spanish": 'Acción: read\nEntrada de la acción: {"path": "a"}',
+    "labels in Finnish": 'Toiminto: read\nToiminnon syöte: {"path": "a"}',
+    "labels in Vietnamese": 'Hành động: read\nĐầu vào hành động: {"path": "a"}',
     "json": '{"name": "read", "arguments": {"path": "a"}}',
     "fence": 'I read:\n```json\n{"tool": "read", "parameters": {"path": "a"}}\n```\nI go on.',
     "tag": '<tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call> please',

@@ -52,6 +52,8 @@ _LATEST = 16
 """Names of tools in a text that are looked at, from its end: a call stands there."""
 _GLUE_WORDS = 3
 """Words around a name that bind it to its arguments: ``Action Input``, ``called tool … with``."""
+_LABEL_WORDS = 4
+"""Words behind a name: ``Entrada de la acción`` has four."""
 _BRACKET = frozenset("<{[(")
 _DEEP = 5
 """How deep a call may stand in JSON."""
@@ -339,7 +341,7 @@ def _end_of_arguments(text: str, start: int) -> int | None:
     if listed:
         return listed.end()
     found = _BINDS.match(text, start)
-    if found is None or len(_WORD.findall(_TAG.sub("", found["glue"]))) > _GLUE_WORDS:
+    if found is None or len(_WORD.findall(_TAG.sub("", found["glue"]))) > _LABEL_WORDS:
         return None
     if found["open"] is not None:
         return _end_of(text, found.start("open"))
