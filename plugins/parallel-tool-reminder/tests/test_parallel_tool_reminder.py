@@ -272,6 +272,18 @@ def test_the_entries_of_a_list_may_stand_in_a_sentence_that_is_the_same_each_tim
     assert agent.turns(*calls)[2]
 
 
+@pytest.mark.parametrize(
+    "asked", ["Läs av lägenhet 1 till 10", "Lies die Zähler 1-10 ab", "1〜10号室の検針をして"]
+)
+def test_the_user_names_a_list_by_its_first_and_last(asked):
+    agent = Agent()
+    agent.run.user_message(asked)
+    calls = [("mätare", {"nr": n}, {"kWh": 1_200 + 37 * n}) for n in (1, 2, 3, 4)]
+
+    assert agent.turns(*calls)[2]
+    assert not any(Agent().turns(*calls))
+
+
 def test_the_list_may_stand_in_an_answer():
     agent = Agent()
     agent.run.user_message("How many rows has each table?")

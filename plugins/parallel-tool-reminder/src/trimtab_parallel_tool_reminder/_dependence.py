@@ -35,6 +35,7 @@ SHORTEST_WORD = 4
 SHORTEST_STEM = 4
 ENDING = 2
 """Letters of a name that its forms share, and of the ending that changes."""
+_SPAN = LazyPattern(r"(?<![\w.:])(\d{1,4})(?: ?[-–—~〜] ?| [^\W\d]{1,9} )(\d{1,4})(?![\d:]|\.\d)")
 _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
 _WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
 _TOKEN = LazyPattern(r"\w+(?:[.-]\w+)*")
@@ -145,11 +146,26 @@ def could_be_one_of_several(
     if not profile.independent:
         if profile.writes or not _ALONE.isdisjoint(name_words(call.tool)[:_SUFFIX]):
             return False
-        if profile.opaque and not _was_named(link, (), request):
-            return False
-        if not profile.read_only and not _was_named(link, others, named()):
-            return False
+        if not profile.read_only and not _is_in_span(link, request):
+            if profile.opaque and not _was_named(link, (), request):
+                return False
+            if not _was_named(link, others, named()):
+                return False
     return not leaves_running(call)
+
+
+def _is_in_span(link: Link, request: str) -> bool:
+    """Tell whether the user named what a call is about, its number by the first and the last of
+    several: "flats 1 to 10".
+    """
+    if not link.leaves or confirms(link.call.output):
+        return False
+    spans = [(int(first), int(last)) for first, last in _SPAN.findall(request)]
+    return all(
+        _stands(request, one)
+        or (one.isdecimal() and any(low <= int(one[:9]) <= high for low, high in spans))
+        for one in link.leaves
+    )
 
 
 def _was_named(link: Link, others: Sequence[Link], named: str) -> bool:
