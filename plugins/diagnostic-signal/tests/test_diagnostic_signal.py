@@ -175,6 +175,12 @@ def test_waiting_for_a_failing_service_has_a_ceiling():
     assert first(steps) == 4
 
 
+def test_tries_that_come_when_the_error_says_are_excused():
+    error = "503 maintenance, retry after 20 s"
+    assert first([call("pay", {"id": 1}, error, at=21.0 * n) for n in range(8)]) is None
+    assert first([call("pay", {"id": 1}, error, at=1.0 * n) for n in range(8)]) is not None
+
+
 def test_a_failure_that_stayed_away_for_long_begins_anew():
     work = [call("write", {"n": i}, result=f"wrote {i}") for i in range(14)]
     assert first([*same(2), *work, *same(2)]) is None

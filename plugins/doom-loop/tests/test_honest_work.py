@@ -243,6 +243,34 @@ def test_a_rejected_change_is_made_again_after_the_pause_that_it_asks_for():
     assert silent([update, pause, update, pause, update, pause, update])
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "next look in: 15 s",
+        "nächste Abfrage in 15 Sekunden",
+        "następne pytanie za: 15 s",
+        "15秒后再查",
+    ],
+)
+def test_who_comes_back_when_the_answer_says_waits(told):
+    states = [f"12 of 900 {told}"] * 6
+    assert silent([Call("job", {"id": 7}, one, at=16.0 * n) for n, one in enumerate(states)])
+    assert not silent([Call("job", {"id": 7}, one, at=3.0 * n) for n, one in enumerate(states)])
+
+
+def test_people_who_share_a_mail_server_are_a_list():
+    names = ("rezaei", "karimi", "nouri", "sadeghi", "moradi", "hosseini", "akbari", "jafari")
+    letters = [
+        Call(
+            "ersal",
+            {"be": f"{name}@{'kar' if n % 3 else 'manzel'}.example", "ghaleb": "anjoman"},
+            {"vaziat": "ersal shod", "id": f"{n}b15db{n}"},
+        )
+        for n, name in enumerate(names)
+    ]
+    assert silent(letters)
+
+
 @pytest.mark.parametrize("what", ["npm install {}", "git add {}", "docker rm {}", "mkdir -p {}"])
 def test_one_program_with_ever_other_things_is_work(what):
     names = ["", "left", "right", "upper", "lower", "front", "back", "inner", "outer"]

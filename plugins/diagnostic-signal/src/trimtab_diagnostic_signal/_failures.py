@@ -17,6 +17,7 @@ from trimtab_signals import (
     CallRecord,
     Span,
     TurnRecord,
+    comes_back_as_told,
     describe_call,
     failure_episode,
     is_aside,
@@ -65,6 +66,7 @@ class Failure:
         retries: whether all calls were equal.
         early: whether it said each time that it is too early.
         obeyed: whether the agent waited before each time but the first.
+        told: whether each call but the first came when the answer before it said.
         whole: fingerprint of the last output if the call was cut off; else empty.
     """
 
@@ -83,6 +85,7 @@ class Failure:
     asked: str = ""
     early: bool = True
     obeyed: bool = True
+    told: bool = True
     whole: str = ""
 
     def excused(self) -> bool:
@@ -91,13 +94,14 @@ class Failure:
         """
         tries = self.obeyed and 1 < self.times <= _TRIES
         asks = self.early and spaced(self.spans, APART)
-        waits = self.waiting or tries or asks or (self.retries and paused(self.spans))
+        told = self.told and self.times > 1
+        waits = self.waiting or tries or asks or told or (self.retries and paused(self.spans))
         return waits and not waited_too_long(self.spans)
 
     def reset(self) -> None:
         """Reset the count."""
         self.times, self.varies = 0, False
-        self.waiting = self.early = self.obeyed = self.retries = True
+        self.waiting = self.early = self.obeyed = self.told = self.retries = True
         self.spans.clear()
 
     def happened(self, call: CallRecord, turn: int, *, waited: bool) -> None:
@@ -108,7 +112,11 @@ class Failure:
             self.times += 1
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
         self.waiting = self.waiting and is_wait(call)
-        self.retries = self.retries and (self.times == 1 or self.asked == call.fingerprint)
+        if self.times > 1:
+            self.retries = self.retries and self.asked == call.fingerprint
+            self.told = self.told and self.retries
+            if self.told:
+                self.told = comes_back_as_told(self.output, *self.spans[-2:])
         self.asked = call.fingerprint
         self.early = self.early and not_yet(call.output)
         self.obeyed = self.obeyed and (waited or self.times == 1)

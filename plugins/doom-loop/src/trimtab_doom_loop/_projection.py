@@ -19,6 +19,7 @@ from trimtab_doom_loop._repeats import (
     find_interleaved,
     find_like_rounds,
     find_rounds,
+    waits_as_told,
 )
 from trimtab_doom_loop._stagnation import (
     find_asked_in_other_words,
@@ -213,7 +214,24 @@ class LoopProjection(CallProjection):
         else:
             self._streak = 1
         rejected = self._rejections.take(action.calls)
-        if is_news and self._streak == 1:
+        found = None
+        if waits_as_told(actions):
+            self._stale = 0
+        else:
+            news = is_news and self._streak == 1
+            found = self._found(action, news=news, same_tool=same_tool) or rejected
+            found = found or find_same_page(actions, self._limits.times)
+            found = found or self._answered_so_again(action)
+        if found is None:
+            self.loop = None
+            self.quiet = self.chant is None
+            return
+        self.loop = self._latest = self._named(found)
+        self.quiet = False
+
+    def _found(self, action: Action, *, news: bool, same_tool: bool) -> Loop | None:
+        """Find a loop of an action, by whether it brought news."""
+        if news:
             self._stale = 0
             found = self._found_in_news(action, same_tool=same_tool)
         else:
@@ -224,18 +242,7 @@ class LoopProjection(CallProjection):
             found = self._found_in_repeats(action)
         if action.excused:
             self._stale = 0
-        found = (
-            found
-            or rejected
-            or find_same_page(actions, self._limits.times)
-            or self._answered_so_again(action)
-        )
-        if found is None:
-            self.loop = None
-            self.quiet = self.chant is None
-            return
-        self.loop = self._latest = self._named(found)
-        self.quiet = False
+        return found
 
     def _answered_so_again(self, action: Action) -> Loop | None:
         """Find a call that alone answers whatever the user says, and brings the same each time.

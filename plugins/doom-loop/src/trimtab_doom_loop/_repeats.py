@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 
 import attrs
 
@@ -35,6 +35,7 @@ from trimtab_signals import (
     CallRecord,
     Span,
     blames_call,
+    comes_back_as_told,
     complains,
     confirms,
     failure_episode,
@@ -169,6 +170,21 @@ def _backs_off(tail: Sequence[Action], spans: Sequence[Span]) -> bool:
     calls = [call for action in tail for call in action.calls]
     tries = len(spans) > _FEWEST_PAUSED or any(call.failed for call in calls)
     return tries and paused(spans) and not all(map(_is_change, calls))
+
+
+def waits_as_told(actions: Actions) -> bool:
+    """Tell whether the last call was made again when its answer said, and not for too long."""
+    last, calls = actions.kept[-1], []
+    for action in islice(reversed(actions.kept), CEILING_CALLS):
+        if action.asked != last.asked or len(action.calls) > 1:
+            break
+        calls.append(action.calls[0])
+    spans = [span_of(call) for call in reversed(calls)]
+    return (
+        len(calls) > 1
+        and comes_back_as_told(calls[1].output, *spans[-2:])
+        and not waited_too_long(spans)
+    )
 
 
 def _waits_in_vain(tail: Sequence[Action]) -> bool:

@@ -20,6 +20,8 @@ _NUMBER = LazyPattern(r"\d+")
 _NUMBERED = LazyPattern(r"\b[A-Za-z]\w*\d\w*")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
 _PART = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?![^\W\d_])|[^\W\d_]+")
+_SERVER = LazyPattern(r"(?<=\w)@\w[\w.-]+")
+"""Who shares a mail server is not one person."""
 _WIDE = LazyPattern(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts that set no space between words: two characters count as one."""
 _TOKEN = LazyPattern(r"\w+")
@@ -97,7 +99,7 @@ def _columns(calls: Sequence[CallRecord]) -> list[tuple[str, ...]]:
 
 def _grams_of(text: str) -> frozenset[str]:
     """Return the parts of the words in a text, across blanks; none if it is no sentence."""
-    words = _LETTERS.findall(text.lower())
+    words = _LETTERS.findall(_SERVER.sub("", text.lower()))
     if len(words) < _FEWEST_WORDS and not any(map(_WIDE.match, words)):
         return _NOTHING
     text = " ".join(words)
@@ -249,7 +251,7 @@ def _parts(text: str) -> frozenset[str]:
     same.
     """
     found: list[str] = []
-    for part in _PART.findall(text):
+    for part in _PART.findall(_SERVER.sub("", text)):
         if _WIDE.match(part):
             found += map("".join, pairwise(part))
         elif len(part) >= _PARTED:

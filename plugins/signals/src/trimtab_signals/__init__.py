@@ -45,7 +45,14 @@ from trimtab_signals._waiting import (
     span_of,
     waited_too_long,
 )
-from trimtab_signals._ways_out import Asked, WayOut, advice, asked_by, asked_of
+from trimtab_signals._ways_out import (
+    Asked,
+    WayOut,
+    advice,
+    asked_by,
+    asked_of,
+    comes_back_as_told,
+)
 
 __all__ = [
     "APART",
@@ -78,6 +85,7 @@ __all__ = [
     "blames_call",
     "brings_nothing",
     "canonical",
+    "comes_back_as_told",
     "complains",
     "confirms",
     "denial_after",

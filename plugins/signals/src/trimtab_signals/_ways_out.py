@@ -28,6 +28,7 @@ from trimtab_signals._forms import (
 )
 from trimtab_signals._profiles import name_words
 from trimtab_signals._records import CallRecord, describe_call
+from trimtab_signals._waiting import Span, spaced
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
@@ -85,7 +86,7 @@ _MINUTES = LazyPattern(
     r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
     r"|분|menit|นาที|דקות|хвил)"
 )
-_TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|\bafter\b|elapsed|expire|took\b")
+_TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|(?<!retry.)\bafter\b|elapsed|expire|took\b")
 """Beside a span of time it says how long something lasted, and not when to come back."""
 _NUMBERS = LazyPattern(r"\d+")
 _SENTENCE = LazyPattern(r"[.;!?]\s|\n|。")
@@ -96,6 +97,10 @@ _LEAST_TEXT = 10
 _MINUTE_WORDS = frozenset({"min", "mins", "minute", "minutes"})
 _SECONDS_A_MINUTE = 60.0
 """By definition."""
+_SHORTEST_SPAN = 5.0
+"""Seconds: a model takes as long to answer."""
+_LATE = 3
+"""Whoever comes back after more than three times the span does not wait for it."""
 _LATER = LazyPattern(
     r"(?i)\A(?:HTTP\S{0,6} )?202(?=\s|\Z)|retry[-_ ]?after|\beta_se?c"
     r"|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
@@ -455,6 +460,23 @@ def _line(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     return text[start : end if end >= 0 else len(text)].strip()
+
+
+def comes_back_as_told(said: str, earlier: Span, later: Span) -> bool:
+    """Tell whether a call is made again when its answer said, and not much later.
+
+    Args:
+        said: the answer; one that is short and names a span of time tells when.
+        earlier: when the call was made that brought it.
+        later: when it was made again.
+    """
+    spans = earlier, later
+    if len(said) > _SHORT or not spaced(spans, _SHORTEST_SPAN):
+        return False
+    seconds = _seconds(said)
+    if seconds is None or _TOOK.search(said) is not None:
+        return False
+    return spaced(spans, seconds - 1) and not spaced(spans, _LATE * seconds + 1)
 
 
 def _seconds(text: str) -> float | None:
