@@ -128,6 +128,23 @@ def test_hostile_answers_take_no_longer_than_their_length_asks_for(hostile, seco
         assert seconds(lambda failed=failed: asked_by(hostile, given=CALL, failed=failed)) < 0.5
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "拒绝:2号炉温 23℃,低于下料温度 100℃",
+        "Ofen 2 hat 23 ℃, nötig wären 100 ℃",
+        "four 2 : il manque 23 € au compte",
+        "22:41:07 START 2 NACK door open",
+        "[06:12:45] oven 2: no answer",
+        "Ошибка 12. Печь 2 не найдена.",
+        "Virhe 14: uunia 2 ei ole.",
+    ],
+)
+def test_times_units_and_codes_are_no_bounds_of_what_was_given(answer):
+    found = asked_by(answer, given="start(oven='2',batch='T-9')", failed=True)
+    assert found is None or found.change is None or "oven=" not in found.change.call
+
+
 @pytest.mark.parametrize("answer", ['{"rpm": 18000, "of": 15000}', '{"zone": ["N1", "S1"]}'])
 def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
     assert said(answer, failed=False) is None

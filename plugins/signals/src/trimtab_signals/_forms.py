@@ -42,6 +42,7 @@ _STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 50
 _WHOLE = LazyPattern(r"(?!0\d)\d{1,9}(?:\.\d{1,4})?")
 _LABEL = LazyPattern(
     r"\A\W{0,3}(?:[A-Z]{2,20}\w{0,9} |\w{1,20}: ?)\d{1,5}(?![\w.,%])"
+    r"|\A\W{0,3}[^\W\d]{2,20} \d{1,5}(?=[.:)] )"
     r"|(?<![\w.,])\d{1,5}(?= ?[:\uff1a])|[(\uff08](?!max|min)[^\W\d]{3,20} \d{1,5}(?![\w.,%])"
 )
 """A number that an answer begins with, or before a colon, says which thing or error it is about."""
@@ -51,7 +52,8 @@ _PLAIN_NUMBER = LazyPattern(
     r"(?<![A-Za-z0-9_.:/-])(?<!line )\d{1,9}(?![.:/-]?\d|[A-Za-z_])"
     r"(?: ?([^\W\d_]{1,20})(?![A-Za-z]))?"
 )
-_SHARES = LazyPattern(r"(?<![\w.])[\d.]{1,6} ?%")
+_SHARES = LazyPattern(r"(?<![\w.])[\d.]{1,6} ?[%‰°℃℉€$£¥₹]")
+_TIME_OF_DAY = LazyPattern(r"(?<![\d:])\d{1,2}:\d\d(?::\d\d)?(?![\d:])")
 _LIMIT = LazyPattern(
     r"(?i)[<>≤≥]|\bless\b|max|\bmin(?:i|\W{1,3}\d)|most|least|limit|exceed|between|höchst|mindest|plus|moins|máx|mín"
     r"|mass?im|μέγισ|สูงสุด|более|менее|больше|[最限]|tối đa|अधिकतम|الحد|以[上下内]|최[대소]"
@@ -267,6 +269,7 @@ def _numbers(text: str) -> Iterator[float]:
 
 def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the bound that stands beside a number that was given."""
+    text = _TIME_OF_DAY.sub(" ", text)
     told = list(dict.fromkeys(_numbers(_LABEL.sub(" ", text.replace("..", " - ")))))
     if len(told) == 2 and told[0] == 1:
         told = told[1:]  # so many in one call
