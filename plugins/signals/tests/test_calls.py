@@ -315,3 +315,12 @@ def test_signals_count_the_turns_that_are_kept():
 
     assert (run.counts, run.calls.tool_frequency) == ((100, 100), {"read": 100})
     assert (run.calls.consecutive_errors, run.calls.repeats) == (64, 64)
+
+
+def test_an_answer_in_escaped_json_reads_as_the_object_does():
+    answer = {"状態": "実行中", "ジョブ": "R-77"}
+    player = Played().play([call(result=answer), call(result=json.dumps(answer))])
+    one, other = player.run.trajectory.follow(Calls).recent(2)
+
+    assert one.output == other.output
+    assert "実行中" in other.output

@@ -295,8 +295,8 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         signature, bare_signature, shown = _complaint(text, holders, [params, event.tool])
     elif size > 2 * EDGE or type(result) is not str:
         shown = shown_of(result, text)
-        if shown is text and type(event.result) is str:
-            shown = event.result  # an object in JSON, as it was written
+        if shown is text and type(event.result) is str and "\\u" not in event.result:
+            shown = event.result  # an object in JSON, as it was written if that can be read
     asked = canonical_params(params, profile)
     asked_hash, output = digest(f"{event.tool}\n{asked}"), bounded(shown, _OUTPUT_KEPT // 2)
     # What a class takes by name becomes a dict first: for all of these twice as long as this.
