@@ -260,6 +260,7 @@ ANSWERS = Path(__file__).with_name("answers.jsonl").read_text(encoding="utf-8").
 way out that was written beside it before any reader saw it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [json.loads(line) for line in ANSWERS])
 def test_answers_of_many_forms_and_languages_ask_for_what_they_ask_for(row):
     asked = asked_by(row["answer"], given=row["call"], failed=row["failed"])

@@ -191,7 +191,7 @@ def test_without_known_tools_any_name_counts() -> None:
         "\n```json\n{",
     ],
 )
-@pytest.mark.parametrize("length", [10_000, 200_000])
+@pytest.mark.parametrize("length", [10_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_hostile_text_takes_linear_time(part: str, length: int, seconds: Any) -> None:
     text = part * (length // len(part))
     assert seconds(lambda: find_written_call(text, HOST.tools)) < 1
