@@ -133,12 +133,13 @@ def test_a_status_of_failure_beside_a_false_is_a_failure(name: str) -> None:
         {name: False, "x": "HTTP 500"},
         {name: True, "x": "HTTP 500"},
         {name: False, "x": ""},
+        {name: 0, "x": "HTTP 500"},
     ]
     records = (
         Player().play([Call("state", {}, one) for one in answers]).run.trajectory.follow(Calls)
     )
 
-    assert [record.failed for record in records.recent(3)] == [True, False, False]
+    assert [record.failed for record in records.recent(4)] == [True, False, False, False]
 
 
 def test_an_error_whose_fields_are_named_in_any_language_is_one_failure() -> None:

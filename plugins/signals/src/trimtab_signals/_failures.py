@@ -151,8 +151,8 @@ def _has_one_text(result: Mapping[str, Any]) -> bool:
 
 def _denies_with_status(result: Mapping[str, Any]) -> bool:
     """Tell whether an answer is false in a field of any name, and a failing status in another."""
-    values = list(result.values())
-    return False in values and any(
+    values = result.values()
+    return any(value is False for value in values) and any(
         isinstance(value, str) and _STATUS_LINE.match(value) is not None for value in values
     )
 
