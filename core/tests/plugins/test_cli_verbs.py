@@ -160,6 +160,7 @@ def test_a_mistyped_option_of_a_verb_is_answered_with_its_usage_and_the_nearest(
         assert done.stderr.startswith("usage: trimtab count one [-h] [--slowly]\n")
         assert f"unrecognized arguments: {words[-1]}. Did you mean '--slowly'?" in done.stderr
     assert "usage: trimtab count one" in trimtab("count", "one", "two").stderr
+    assert "unrecognized argument: ''" in trimtab("count", "one", "").stderr
 
 
 def test_trimtab_s_own_verbs_can_not_be_taken(site, trimtab):

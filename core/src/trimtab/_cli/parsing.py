@@ -77,7 +77,9 @@ class Parser(argparse.ArgumentParser):
             reached = [one for action in below for one in action.choices.values() if one._given]
             if reached:
                 reached[0].error(message)
-            word = message.split()[2]
+            word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
+            if not word:
+                super().error("unrecognized argument: ''")
             near = did_you_mean(word.partition("=")[0], self._option_string_actions)
             super().error(sanitize(message, 1_000) + (f".{near}" if near else ""))
         if any(message.endswith(f"are required: {action.metavar}") for action in below):
