@@ -146,17 +146,15 @@ def could_be_one_of_several(
     if not profile.independent:
         if profile.writes or not _ALONE.isdisjoint(name_words(call.tool)[:_SUFFIX]):
             return False
-        if not profile.read_only and not _is_in_span(link, request):
-            if profile.opaque and not _was_named(link, (), request):
-                return False
-            if not _was_named(link, others, named()):
-                return False
+        is_safe = profile.read_only or _was_asked_for(link, request)
+        if not is_safe and (profile.opaque or not _was_named(link, others, named())):
+            return False
     return not leaves_running(call)
 
 
-def _is_in_span(link: Link, request: str) -> bool:
-    """Tell whether the user named what a call is about, its number by the first and the last of
-    several: "flats 1 to 10".
+def _was_asked_for(link: Link, request: str) -> bool:
+    """Tell whether the user named all that a call is about; its number stands in the request, or
+    between the first and the last of several: "flats 1 to 10".
     """
     if not link.leaves or confirms(link.call.output):
         return False
