@@ -15,7 +15,7 @@ import attrs
 from trimtab.text import LazyPattern
 
 _LAST = 1_200
-_SENTENCES = 4
+SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
 _SENTENCE = LazyPattern(
     r"(?<=[.!?…\u0589\u061f\u06d4\u0964\u104b\u1362\u1367\u17d4])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[\u0370-\u03ff];)\s+"
@@ -75,7 +75,7 @@ _SIGNS = {"_": r"\s", "*": r"\w*", "$": r"(?=\W*$)", "~": r"(?<=\w\s)"}
 
 def _particles(words: str) -> LazyPattern:
     """Return an expression for particles: ``_`` is a space, ``*`` any letters, ``$`` the end of the
-    text, ``~`` a place that is not its beginning.
+    text, ``~`` a place that is not its beginning; the rest is part of the expression as it stands.
     """
     forms = ["".join(_SIGNS.get(sign, sign) for sign in word) for word in words.split()]
     bounded = [one for one in forms if _WITHIN.search(one) is None]
@@ -264,7 +264,7 @@ def asks_user(
         found=topics_in(told),
         answered=_answered_by(order, answered),
     )
-    closing = sentences[-_SENTENCES:]
+    closing = sentences[-SENTENCES:]
     threes = zip(sentences, sentences[1:], sentences[2:], strict=False)
     if any(is_question(one) and all(map(_LISTED.match, two)) for one, *two in threes):
         return True  # the answers to choose from stand behind it

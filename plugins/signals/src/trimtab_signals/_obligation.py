@@ -16,6 +16,7 @@ from trimtab import Outcome
 from trimtab.text import LazyPattern
 from trimtab_signals._closing import (
     CLAUSE,
+    SENTENCES,
     after_me,
     asks_user,
     denies,
@@ -43,8 +44,6 @@ _SIZE = 4
 """Characters of the pieces in which inflected words are still alike."""
 _STEM = 5
 """Letters that the forms of a word share; shorter words are those of grammar in most languages."""
-_SENTENCES = 4
-"""What an agent ends with stands in the last sentences; before them it reports."""
 _TAKEN_UP = 2
 """Things of a request that a reply takes up where it tells of it; one may name the task."""
 _LONGEST_ANSWERED = 600
@@ -225,7 +224,7 @@ def _is_others(end: Ending) -> bool:
     """Tell whether an agent says that only somebody else does an open step: themselves, or before
     it goes on.
     """
-    said = sentences_of(end.reply)[-_SENTENCES:]
+    said = sentences_of(end.reply)[-SENTENCES:]
     left = topics_in(" ".join(end.left))
     only = [one for one in said if is_only(one)]
     if any(map(is_alone, only)):
@@ -242,7 +241,7 @@ def _lacks_what_it_needs(end: Ending) -> bool:
     """
     if end.denial is not None and not (end.denial.withheld or len(end.denial.tries) > 1):
         return False  # what failed once is its own to mend
-    said = sentences_of(end.reply.strip())[-_SENTENCES:]
+    said = sentences_of(end.reply.strip())[-SENTENCES:]
     at = next((n for n, sentence in enumerate(said) if denies(sentence)), None)
     if at is None or topics_in(" ".join(said[at:])).isdisjoint(topics_in(" ".join(end.left))):
         return False
