@@ -131,7 +131,7 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     if result.get("status") == "error":
         return True
     if not _message(result):
-        return _has_one_text(result)
+        return _is_status_with_text(result)
     kind = result.get("__type")
     if isinstance(kind, str) and kind.rpartition("#")[2].endswith(("Exception", "Error")):
         return True
@@ -141,7 +141,7 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     return any(isinstance(code, str) and code for code in codes) and _only_complains(result)
 
 
-def _has_one_text(result: Mapping[str, Any]) -> bool:
+def _is_status_with_text(result: Mapping[str, Any]) -> bool:
     """Tell whether an answer is a status of HTTP that fails, and a text in a field of any name."""
     texts = [value for key, value in result.items() if key not in _CODE_FIELDS]
     codes = [result.get(name) for name in _CODE_FIELDS]
