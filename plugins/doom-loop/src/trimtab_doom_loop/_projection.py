@@ -22,13 +22,13 @@ from trimtab_doom_loop._repeats import (
     waits_as_told,
 )
 from trimtab_doom_loop._stagnation import (
+    beginnings_of,
     find_asked_in_other_words,
     find_known,
     find_paged_again,
     find_same_answer,
     find_same_page,
     find_told_again,
-    words_of,
 )
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 from trimtab_signals import (
@@ -507,7 +507,11 @@ def _says_something(call: CallRecord) -> bool:
 def _is_about(said: str, actions: Actions) -> bool:
     """Tell whether a text is about what the agent has just read: it tells or asks for it."""
     call = actions.kept[-1].calls[0] if actions.kept else None
-    return call is not None and call.reads and not words_of(call.output).isdisjoint(words_of(said))
+    return (
+        call is not None
+        and call.reads
+        and not beginnings_of(call.output).isdisjoint(beginnings_of(said))
+    )
 
 
 def _chant(text: TextRecord) -> Loop | None:

@@ -73,14 +73,16 @@ _VALUE = LazyPattern(r"[^\"]{8,}")
 _CERTAIN = 0.95
 _DOUBT = 0.8
 """Confidence of rounds: of changes that may each be for something else, not enough for a ban."""
-_HANDLE = 3
+_BY_CHANCE = 3
+"""Looks whose pauses a model makes longer each time by chance, in a third of all runs."""
+_SHORTEST_HANDLE = 3
 """Characters of a name that stands in an answer by more than chance."""
 _SHORT_COMMAND = 80
 """Characters of a command in which its program and its verb stand."""
 _ASKING = STATES | {"check"}
 _LONGER_THAN_A_TURN = 4.5
 """Seconds: known waits leave five or more between two looks, many models answer faster."""
-_FEWEST_TURNS = _FEWEST_PAUSED = 3
+_FEWEST_TURNS = 3
 _LONGER = 1.5
 _SLOWEST_TURN = 30.0
 """Where so many other pauses show how long a turn takes, one that is longer by half is chosen, for
@@ -168,7 +170,7 @@ def _backs_off(tail: Sequence[Action], spans: Sequence[Span]) -> bool:
     pauses that grow by chance: then only what has failed is tried again later.
     """
     calls = [call for action in tail for call in action.calls]
-    tries = len(spans) > _FEWEST_PAUSED or any(call.failed for call in calls)
+    tries = len(spans) > _BY_CHANCE or any(call.failed for call in calls)
     return tries and paused(spans) and not all(map(_is_change, calls))
 
 
@@ -303,7 +305,7 @@ def _asks_for_state(call: CallRecord) -> bool:
 
 def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
     """Tell whether a call names what an answer before action `first` gave, to no mere look."""
-    handles = {name for name in HANDLE.findall(call.params_text) if len(name) >= _HANDLE}
+    handles = {name for name in HANDLE.findall(call.params_text) if len(name) >= _SHORTEST_HANDLE}
     return any(
         any(handle in one.output for handle in handles)
         for earlier in actions.kept

@@ -155,7 +155,7 @@ def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
     if not numbered_names(calls) and not different_things(calls):
         said = calls[-1].output
         # It says why, or shows what it found instead.
-        tells = len(words_of(said)) >= _FEWEST_WORDS and not finds_nothing(said)
+        tells = len(beginnings_of(said)) >= _FEWEST_WORDS and not finds_nothing(said)
         anew = len({call.fingerprint for call in calls}) == len(calls) and attempts(calls)
         return _MORE_FOR_ERROR if tells and anew else _MORE_FOR_NOTHING
     said = calls[-1].output.strip()  # they go through a list
@@ -347,7 +347,7 @@ def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) ->
         return None
     known: frozenset[str] = frozenset()
     for number, action in enumerate(seen):
-        words = words_of(action.calls[0].output)
+        words = beginnings_of(action.calls[0].output)
         if len(words) < _FEWEST_WORDS or (2 * number >= needed and _adds(words, known)):
             return None
         known |= words
@@ -382,9 +382,9 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     count = sum(1 for _ in takewhile(lambda window: retold(window, 1), windows))
     if not count:
         return None
-    known = frozenset().union(*(words_of(call.params_text) for call in calls[:needed]))
+    known = frozenset().union(*(beginnings_of(call.params_text) for call in calls[:needed]))
     for number, call in enumerate(calls[needed - 1 :: -1]):
-        words = words_of(call.output)
+        words = beginnings_of(call.output)
         if number >= needed - times and _adds(words, known):
             return None
         known |= words
@@ -405,7 +405,7 @@ def _ordered_again(actions: Actions, times: int) -> int:
     return again if again > times else 0
 
 
-def words_of(text: str) -> frozenset[str]:
+def beginnings_of(text: str) -> frozenset[str]:
     """Return the beginnings of the words in a text."""
     return frozenset(word[:_STEM].lower() for word in _WORD.findall(text))
 
