@@ -118,6 +118,8 @@ _COSTS = LazyPattern(
     r"|over\w{4,12})\b"
 )
 """What a description says of a change that nobody makes only to go on."""
+_SURE = 1.5
+"""Two words of which one may be half another tool's; a look then has less than half of that."""
 _LEAST_APART = 0.5
 """Half of a word that no other tool has."""
 _LEADS = 2
@@ -473,7 +475,9 @@ def _step(
     look = max((shares[other] for other in looks), default=0.0)
     said = told.get(name, "")
     verbs = {*name_words(name)[:1], *_spoken(said)[:1]}
-    is_sure = share >= 1.5 > 2 * look or (verbs & _PREPARING and share >= 1 and share > look)
+    is_told = share >= _SURE > 2 * look
+    prepares = bool(verbs & _PREPARING) and share >= 1 and share > look
+    is_sure = is_told or prepares
     return name if is_sure and not verbs & _TAKING and not _COSTS.search(said) else ""
 
 
