@@ -35,6 +35,7 @@ class Provider:
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
     """Return how to install a provider with this source, and get the suite that tests it."""
+    monkeypatch.chdir(tmp_path)  # sources write into the folder they run in
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     info = tmp_path / "bad-1.0.dist-info"
