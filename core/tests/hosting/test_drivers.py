@@ -115,7 +115,7 @@ def test_what_no_run_could_be_opened_with_is_named_before_an_agent_runs() -> Non
     ("names", "what"), [((3,), "conversation"), ((None,), "conversation"), (("t", 4), "agent_id")]
 )
 def test_the_name_of_a_conversation_is_text(names: Any, what: str) -> None:
-    with pytest.raises(SessionError, match=f"{what} must be text, not {names[-1]}"):
+    with pytest.raises(SessionError, match=f"{what} must be text, not {type(names[-1]).__name__}"):
         Drivers(PROMPT).of(*names)
 
 

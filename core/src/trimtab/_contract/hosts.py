@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
-from attrs.validators import optional
+from attrs.validators import deep_mapping, optional
 
 from trimtab._events import DecisionPoint, Delivery
 from trimtab._types.options import (
     as_frozenset,
     as_mapping,
     as_tuple,
+    instance_of,
     items_of,
+    member,
     text,
     whole_number,
     yes_or_no,
@@ -22,14 +23,12 @@ from trimtab._types.options import (
 from trimtab._types.resources import ToolProfile
 from trimtab._types.text import shown
 
-E = TypeVar("E", bound=Enum)
-
 
 def _as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
     if not isinstance(value, Mapping):
         raise TypeError(f"delivery must be a mapping of points to deliveries, not {shown(value)}")
     return {
-        _member("delivery", DecisionPoint, point): _member("delivery", Delivery, way)
+        member("a point of delivery", DecisionPoint, point): member("a delivery", Delivery, way)
         for point, way in value.items()
     }
 
@@ -37,7 +36,7 @@ def _as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
 def _as_feedback_delivery(value: Any) -> Delivery | None:
     if value is None:
         return None
-    way = _member("feedback", Delivery, value)
+    way = member("feedback", Delivery, value)
     if way is Delivery.REFUSAL:
         raise ValueError("feedback follows a call that has run: it can't be a refusal")
     return way
@@ -47,20 +46,6 @@ def _check_exceptions(_: object, attribute: Any, value: Any) -> None:
     for kind in value if isinstance(value, tuple) else (value,):
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise TypeError(f"{attribute.name} must hold classes of exceptions, not {shown(kind)}")
-
-
-def _check_descriptions(_: object, attribute: Any, value: Any) -> None:
-    texts = [one for pair in value.items() for one in pair] if isinstance(value, Mapping) else [0]
-    if not all(isinstance(one, str) for one in texts):
-        raise TypeError(f"{attribute.name} must map names to texts, not {shown(value)}")
-
-
-def _member(field: str, kind: type[E], value: Any) -> E:
-    try:
-        return kind(value if isinstance(value, str | kind) else None)
-    except ValueError:
-        known = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
-        raise ValueError(f"{field} must hold {known}, not {shown(value)}") from None
 
 
 @attrs.frozen
@@ -100,7 +85,9 @@ class Host:
         default=(), converter=as_tuple, validator=items_of(ToolProfile)
     )
     tool_descriptions: Mapping[str, str] = attrs.field(
-        factory=dict, converter=as_mapping, validator=_check_descriptions
+        factory=dict,
+        converter=as_mapping,
+        validator=deep_mapping(text(), text(), instance_of(Mapping)),
     )
     feedback: Delivery | None = attrs.field(default=None, converter=_as_feedback_delivery)
     control_flow: tuple[type[BaseException], ...] = attrs.field(

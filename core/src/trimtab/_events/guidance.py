@@ -12,12 +12,12 @@ import attrs
 from trimtab._events import DecisionPoint, Delivery, Event, Provenance
 from trimtab._types.options import (
     as_tuple,
-    check_items,
     instance_of,
     items_of,
     number,
     one_of,
     text,
+    tuple_of,
     yes_or_no,
 )
 from trimtab._types.text import CONTROL_CHARACTERS, render_block, shorten, shown
@@ -220,8 +220,7 @@ def format_guidance(injections: Iterable[GuidanceInjection]) -> str:
     Raises:
         TypeError: one of them is something else.
     """
-    several = as_tuple(injections)
-    check_items("injections", several, GuidanceInjection)
+    several = tuple_of("injections", injections, GuidanceInjection)
     return "\n".join(render_block("guidance", i.content, source=i.source) for i in several)
 
 

@@ -15,9 +15,9 @@ from trimtab._events import DecisionPoint, Delivery, Evidence, Outcome, ToolCall
 from trimtab._hosting.calls import AskedCalls, RunningCall
 from trimtab._hosting.executor import named
 from trimtab._hosting.placement import Placement
-from trimtab._session.arguments import as_timeout, check_calls
-from trimtab._session.recorder import Recorder
+from trimtab._run.run import Run
 from trimtab._types.errors import SessionError
+from trimtab._types.options import argument, as_instance, as_timeout, tuple_of
 from trimtab._types.text import as_text, render_block, shown
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.guidance import CompletionChecked, StopRequested
-    from trimtab._run.run import Run
     from trimtab._types.limits import Usage
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -98,10 +97,7 @@ class BlockingDriver:
     """The half of `Driver` that asks the providers on the caller's thread."""
 
     def __init__(self, run: Run, *, timeout: float | None = 1.0, strict: bool = False) -> None:
-        if not isinstance(run, Recorder):
-            raise SessionError(
-                f"run must be a Run, as session.open_run(prompt) returns it, not {shown(run)}"
-            )
+        as_instance("run", run, Run, "write session.open_run(prompt)")
         timeout = as_timeout(timeout)
         if run.state.closed:
             raise SessionError(
@@ -215,7 +211,7 @@ class BlockingDriver:
             text, calls, usage: as for `responded`.
             more: as for `Run.model_responded`.
         """
-        asked = tuple(map(named, check_calls(calls, "calls")))
+        asked = tuple(map(named, argument(tuple_of, "calls", calls, ToolCall)))
         self._calls.end_open()
         if more.get("at") is None:  # else the response is read later than it came
             more.setdefault("started", self._asked_at)

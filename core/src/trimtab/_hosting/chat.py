@@ -24,9 +24,9 @@ from trimtab._hosting.blocking import BlockingDriver, StopDecision, contained
 from trimtab._hosting.calls import end_of
 from trimtab._hosting.placement import REQUEST, RESULT, TOOLS
 from trimtab._run.session import Session
-from trimtab._session.arguments import as_instance, as_text
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Deadline
+from trimtab._types.options import as_instance, as_text
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events import Outcome, ToolCall
 from trimtab._plugins import did_you_mean
 from trimtab._types.errors import ToolError, is_cancelled
-from trimtab._types.options import as_tuple, bounded, check_items
+from trimtab._types.options import bounded, tuple_of
 from trimtab._types.text import as_text, quote, replace_surrogates, shorten
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ class ToolExecutor:
         self._tools: dict[str, Tool[Any, Any]] = {}
         self._guard = Lock()
         self._running: set[_Bound] = set()
-        several = as_tuple(tools)
-        check_items("tools", several, Tool)
-        for tool in several:
+        for tool in tuple_of("tools", tools, Tool):
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ToolError(f"two tools are called {tool.name!r}; rename one")
 

@@ -13,10 +13,10 @@ from trimtab._policy import CompletionCheckerConfig
 from trimtab._run import OpenRun
 from trimtab._run.completion import check, feedback, note_existing_files
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
-from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
+from trimtab._session.recorder import as_calls
 from trimtab._table import compile_check, load_alone
 from trimtab._types.errors import SessionError
-from trimtab._types.options import is_collection
+from trimtab._types.options import as_flag, as_member, as_text, as_timeout, is_collection
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from trimtab._events import DecisionPoint, RunOpened, ToolInvoked
 from trimtab._policy import RecorderConfig
 from trimtab._run.run import Run
 from trimtab._session import Reducer
-from trimtab._session.arguments import as_instance, as_member, as_text, as_timeout
 from trimtab._session.record import Record, new_id
 from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._table import load_alone, recorder_hooks
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
-from trimtab._types.text import plural, shown
+from trimtab._types.options import as_instance, as_member, as_text, as_timeout
+from trimtab._types.text import plural
 
 if TYPE_CHECKING:
     from trimtab._events.guidance import CompletionChecked, GuidanceInjection
@@ -135,8 +135,7 @@ class Session(Record):
         from trimtab._run.saving import fork
 
         _check_names(agent_id=agent_id, run_id=run_id)
-        if not isinstance(run, Run):
-            raise SessionError(f"run must be a Run, not {shown(run)}")
+        as_instance("run", run, Run)
         if run_id in self._states:
             raise SessionError(
                 f"run {run_id!r:.100} is known already: give the fork another run_id"
@@ -260,10 +259,8 @@ def _check_arguments(prompt: object, deadline: object, budget: object = None) ->
     from trimtab._prompt import Prompt
 
     as_instance("prompt", prompt, Prompt, "write Prompt(template)")
-    if deadline is not None and not isinstance(deadline, Deadline):
-        raise SessionError(f"deadline must be Deadline(seconds) or None, not {shown(deadline)}")
-    if budget is not None and not isinstance(budget, Budget):
-        raise SessionError(f"budget must be Budget(…) or None, not {shown(budget)}")
+    as_instance("deadline", deadline, Deadline, "write Deadline(seconds)", optional=True)
+    as_instance("budget", budget, Budget, optional=True)
 
 
 def collect_guidance(

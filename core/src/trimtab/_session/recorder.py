@@ -22,10 +22,19 @@ from trimtab._events import (
     ToolStarted,
     UserMessage,
 )
-from trimtab._session.arguments import as_calls, as_flag, as_member, as_seconds, as_text, as_time
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Budget, Deadline, Usage
-from trimtab._types.text import reduced, shown
+from trimtab._types.options import (
+    argument,
+    as_flag,
+    as_instance,
+    as_member,
+    as_seconds,
+    as_text,
+    as_time,
+    tuple_of,
+)
+from trimtab._types.text import reduced
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record
@@ -148,8 +157,8 @@ class Recorder:
             SessionError: an argument has the wrong type.
         """
         calls = () if tool_calls is _NO_CALLS else as_calls(tool_calls)
-        if usage is not None and not isinstance(usage, Usage):
-            raise SessionError(f"usage must be a Usage or None, not {shown(usage)}")
+        if usage is not None:
+            as_instance("usage", usage, Usage, optional=True)
         if text.__class__ is not str or reasoning.__class__ is not str:
             text, reasoning = as_text("text", text), as_text("reasoning", reasoning)
         if stop_reason is not None:
@@ -333,6 +342,12 @@ class Recorder:
         """
         common = (*self._identity, self._now(), self._monotonic() - self._opened)
         return duplicate(event, **fields, **dict(zip(_COMMON, common, strict=True)))
+
+
+def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall, ...]:
+    """Return calls as a record keeps them."""
+    calls = argument(tuple_of, name, values, ToolCall)
+    return tuple([ToolCall(one.tool, reduced(one.params), one.call_id) for one in calls])
 
 
 @cache

@@ -1,16 +1,21 @@
-"""Converters and validators of attrs fields."""
+"""Converters and validators of attrs fields, and of what hosts pass to a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from enum import Enum
 from sys import float_info
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from trimtab._types.errors import SessionError
 from trimtab._types.text import CONTROL_CHARACTERS, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 Validator = Callable[[Any, Any, Any], None]
 
 
@@ -161,12 +166,13 @@ def text(*, needed: bool = False, optional: bool = False) -> Validator:
     return check
 
 
-def instance_of(kind: type[Any], *, optional: bool = False) -> Validator:
+def instance_of(kind: type[Any], *, optional: bool = False, hint: str = "") -> Validator:
     words = f"a {kind.__name__} or None" if optional else f"a {kind.__name__}"
+    fix = f"; {hint}" if hint else ""
 
     def check(_: object, attribute: Any, value: Any) -> None:
         if not isinstance(value, kind) and not (optional and value is None):
-            raise TypeError(f"{attribute.name} must be {words}, not {shown(value)}")
+            raise TypeError(f"{attribute.name} must be {words}, not {shown(value)}{fix}")
 
     return check
 
@@ -183,6 +189,13 @@ def check_items(name: str, value: object, kind: type[Any]) -> None:
     for item in value:
         if not isinstance(item, kind):
             raise TypeError(f"{name} must hold {kind.__name__}, not {shown(item)}")
+
+
+def tuple_of(name: str, values: Iterable[Any], kind: type[T]) -> tuple[T, ...]:
+    """Return a collection whose items are all of one class as a tuple."""
+    several = as_tuple(values)
+    check_items(name, several, kind)
+    return several
 
 
 def function(_: object, attribute: Any, value: Any) -> None:
@@ -207,6 +220,69 @@ def one_of(*known: str) -> Any:
             raise ValueError(f"{attribute.name} must be one of {words}, not {shown(value)}")
 
     return check
+
+
+def member(name: str, kind: type[E], value: object) -> E:
+    """Return `value` as a member of an enumeration; a member's plain string is converted."""
+    try:
+        return kind(value if isinstance(value, str | kind) else None)
+    except ValueError:
+        known = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+        raise ValueError(f"{name} must be one of {known}, not {shown(value)}") from None
+
+
+_TEXT, _NAME, _FLAG = text(), text(needed=True), yes_or_no()
+_SECONDS, _TIMEOUT = number(0, optional=True), number(0, above=True, optional=True)
+
+
+class _Named(NamedTuple):
+    name: str
+
+
+def argument(read: Callable[..., T], *given: Any) -> T:
+    """Return ``read(*given)``, which refuses what a host passed in by a `SessionError`."""
+    try:
+        return read(*given)
+    except (TypeError, ValueError) as error:
+        raise SessionError(str(error)) from None
+
+
+def _valid(name: str, value: T, valid: Validator) -> T:
+    argument(valid, None, _Named(name), value)
+    return value
+
+
+def as_text(name: str, value: T, *, needed: bool = False) -> T:
+    return _valid(name, value, _NAME if needed else _TEXT)
+
+
+def as_flag(name: str, value: T) -> T:
+    return _valid(name, value, _FLAG)
+
+
+def as_member(name: str, kind: type[E], value: object) -> E:
+    found: E = argument(member, name, kind, value)
+    return found
+
+
+def as_instance(
+    name: str, value: object, kind: type[Any], hint: str = "", *, optional: bool = False
+) -> None:
+    _valid(name, value, instance_of(kind, optional=optional, hint=hint))
+
+
+def as_seconds(name: str, value: T) -> T:
+    return bounded(_valid(name, value, _SECONDS))  # type: ignore[no-any-return]
+
+
+def as_timeout(value: T) -> T:
+    return bounded(_valid("timeout", value, _TIMEOUT))  # type: ignore[no-any-return]
+
+
+def as_time(value: T, name: str = "at") -> T:
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise SessionError(f"{name} must be an aware datetime or None, not {shown(value)}")
+    return value
 
 
 LEVELS = (1, 2, 3)
