@@ -121,7 +121,7 @@ def test_core_requires_no_more_than_it_says(root: Path, dev: ModuleType) -> None
         lines = wheel.read(name).decode().splitlines()
     required = [Requirement(line.split(": ")[1]) for line in lines if line.startswith("Requires-D")]
 
-    assert {"attrs", "cattrs", "importlib-metadata", "packaging", "pluggy"} == {
+    assert {"attrs", "cattrs", "packaging", "pluggy"} == {
         line.name for line in required if "extra" not in str(line.marker)
     }
 

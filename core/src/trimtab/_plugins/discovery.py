@@ -1,11 +1,8 @@
 """Find what is installed from metadata, without importing any package.
 
-Folders on the path are listed and read here, not by `importlib_metadata`. Importing that takes
-twice as long as starting Python (55 ms against 20 to 27), and its public interface can't keep a
-file that never ends (a pipe, a device) from being read. A scan of 300 distributions takes as long
-either way, 0.7 of `importlib.metadata.entry_points()`, which raises if the file of a single
-distribution is damaged. Tests hold the two to the same findings. The library reads archives, and
-what other finders know.
+Distributions are found by `importlib.metadata`. Its `entry_points()` raises if the file of a single
+distribution is damaged, and would wait for one that never ends; so the files are read here, one by
+one.
 """
 
 from __future__ import annotations
@@ -15,9 +12,8 @@ import operator
 import os
 import re
 import stat
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -36,55 +32,39 @@ from trimtab._plugins import (
 )
 from trimtab._types.text import describe_error, sanitize
 
-_SUFFIXES = (".dist-info", ".egg-info")
-_EGG = ".egg"
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
 _INSIDE_EGG = "egg-info"
-_PATH_FINDERS = frozenset({"_frozen_importlib_external", "importlib_metadata"})
-_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _LARGEST = 4_000_000
 """Bytes; metadata of the largest real distributions takes some 100 KB, and is read whole."""
 
 
 class MetadataFolder:
-    """The metadata of one distribution, as installers write it."""
+    """The metadata of one distribution, as a finder knows it.
 
-    __slots__ = ("name", "where")
+    Its path is the library's own, and so is missing from what other finders make: then nothing
+    needs to be looked at before it is read. The name that the library offers would take a parser of
+    mails.
+    """
 
-    def __init__(self, where: str, name: str) -> None:
-        self.where = where
-        self.name = name
+    __slots__ = ("_distribution", "_has_folder", "name", "where")
 
-    def read(self, filename: str) -> str:
-        """Return the text of a file in it; empty if there is none that may be read."""
-        path = f"{self.where}{os.sep}{filename}"
-        try:
-            _check(os.stat(path), filename)  # noqa: PTH116
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-                text = file.read().decode()
-        except _ABSENT:
-            return ""
-        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-class ForeignMetadata(MetadataFolder):
-    """What another finder or the library knows of a distribution."""
-
-    __slots__ = ("_distribution", "_has_folder")
-
-    def __init__(self, distribution: Any) -> None:
-        path = getattr(distribution, "_path", None)  # it has no public name
-        where = os.curdir if path is None else str(path)
-        above, _, folder = where.replace(os.sep, "/").rstrip("/").rpartition("/")
-        super().__init__(where, _name_in(above, folder))
+    def __init__(self, distribution: Distribution) -> None:
+        path = getattr(distribution, "_path", None)
+        self.where = os.curdir if path is None else str(path)
+        above, _, folder = self.where.replace(os.sep, "/").rstrip("/").rpartition("/")
+        self.name = _name_in(above, folder)
         self._distribution = distribution
         self._has_folder = path is not None
 
     def read(self, filename: str) -> str:
+        """Return the text of a file in it; empty if there is none that may be read."""
         if self._has_folder:
             try:
                 found = os.stat(f"{self.where}{os.sep}{filename}")  # noqa: PTH116
             except (OSError, ValueError):
-                pass  # inside an archive, or where the finder keeps it
+                pass  # it is not there, or inside an archive
             else:
                 _check(found, filename)
         return self._distribution.read_text(filename) or ""
@@ -99,41 +79,9 @@ def _check(found: os.stat_result, filename: str) -> None:
 
 
 def installed_metadata(path: Sequence[str] | None = None) -> Iterator[MetadataFolder]:
-    """Yield what `importlib_metadata.distributions` finds."""
-    # Taken before one is asked: importing `importlib_metadata` changes what the finders offer.
-    offers = [(each, getattr(each, "find_distributions", None)) for each in sys.meta_path]
-    find: Any
-    for finder, find in offers:
-        if find is None:
-            continue
-        if getattr(finder, "__module__", "") in _PATH_FINDERS:
-            yield from _on_path(sys.path if path is None else path)
-        else:
-            yield from map(ForeignMetadata, find(_context(path)))
+    from importlib.metadata import distributions
 
-
-def _on_path(path: Iterable[str]) -> Iterator[MetadataFolder]:
-    for entry in map(os.fsdecode, path):
-        try:
-            children = os.listdir(entry or os.curdir)  # noqa: PTH208
-        except NotADirectoryError:
-            from importlib_metadata import MetadataPathFinder
-
-            archived = MetadataPathFinder.find_distributions(_context([entry]))
-            yield from map(ForeignMetadata, archived)
-        except (OSError, ValueError):
-            continue
-        else:
-            yield from _among(entry, children)
-
-
-def _among(entry: str, children: Iterable[str]) -> Iterator[MetadataFolder]:
-    prefix = os.path.join(entry, "")  # noqa: PTH118
-    in_egg = entry.lower().endswith(_EGG)
-    for child in children:
-        low = child.lower()
-        if low.endswith(_SUFFIXES) or (in_egg and low == _INSIDE_EGG):
-            yield MetadataFolder(prefix + child, _name_in(entry, low))
+    return map(MetadataFolder, distributions() if path is None else distributions(path=[*path]))
 
 
 def _name_in(above: str, folder: str) -> str:
@@ -141,13 +89,6 @@ def _name_in(above: str, folder: str) -> str:
     if folder.lower() == _INSIDE_EGG:
         folder = os.path.basename(above)  # noqa: PTH119
     return normalise_name(folder.rpartition(".")[0].partition("-")[0])
-
-
-def _context(path: Sequence[str] | None) -> Any:
-    from importlib_metadata import DistributionFinder
-
-    make: Any = DistributionFinder.Context
-    return make() if path is None else make(path=list(path))
 
 
 _DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
