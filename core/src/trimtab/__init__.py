@@ -19,7 +19,7 @@ __all__, __getattr__, __dir__ = lazy_names(
             "TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
-        "_events": "DecisionPoint Delivery enable Event Outcome ProviderRef ToolCall ToolInvoked",
+        "_events": "DecisionPoint Delivery Event Outcome ToolCall ToolInvoked",
         "_events.guidance": (
             "ClassificationResult Feedback format_guidance GuidanceDelivered "
             "GuidanceInjection NOT_RELEVANT Observation Proposal"
@@ -28,8 +28,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.executor": "ToolExecutor",
         "_plugins.configuration": "Configuration find_configuration load_configuration",
         "_policy": (
-            "CompletionCheckerConfig FeedbackProviderConfig FeedbackTrigger "
-            "GuidanceProviderConfig RecorderConfig"
+            "CompletionCheckerConfig enable FeedbackProviderConfig FeedbackTrigger "
+            "GuidanceProviderConfig ProviderRef RecorderConfig"
         ),
         "_policy.feedback": "TaskCompletionResult",
         "_policy.guidance": "Episode",

@@ -28,10 +28,8 @@ from trimtab._events import (
     Delivery as Delivery,
     Event as Event,
     Outcome as Outcome,
-    ProviderRef as ProviderRef,
     ToolCall as ToolCall,
     ToolInvoked as ToolInvoked,
-    enable as enable,
 )
 from trimtab._events.guidance import (
     NOT_RELEVANT as NOT_RELEVANT,
@@ -60,7 +58,9 @@ from trimtab._policy import (
     FeedbackProviderConfig as FeedbackProviderConfig,
     FeedbackTrigger as FeedbackTrigger,
     GuidanceProviderConfig as GuidanceProviderConfig,
+    ProviderRef as ProviderRef,
     RecorderConfig as RecorderConfig,
+    enable as enable,
 )
 from trimtab._policy.feedback import (
     TaskCompletionResult as TaskCompletionResult,

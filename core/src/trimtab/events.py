@@ -7,11 +7,10 @@ __all__, __getattr__, __dir__ = lazy_names(
     {
         "_boundary": "CAUSE",
         "_events": (
-            "CallOrigin CompactionHappened Event Evidence ModelResponded Provenance "
-            "ProviderKind ResultDigest RunClosed RunOpened ToolInvoked ToolStarted "
-            "UserMessage"
+            "CallOrigin CompactionHappened CompletionAsked Event Evidence FeedbackAsked "
+            "GuidanceAsked ModelResponded PromptRendered Provenance ProviderKind Question "
+            "ResultDigest RunClosed RunOpened ToolInvoked ToolStarted UserMessage"
         ),
-        "_events.asked": "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question",
         "_events.guidance": (
             "CompletionChecked CompletionStatus Feedback FeedbackSuppressed "
             "GuidanceDelivered GuidanceSuppressed ObserverFaulted ProviderEvent "

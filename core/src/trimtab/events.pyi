@@ -2,24 +2,22 @@ from trimtab._boundary import CAUSE as CAUSE
 from trimtab._events import (
     CallOrigin as CallOrigin,
     CompactionHappened as CompactionHappened,
+    CompletionAsked as CompletionAsked,
     Event as Event,
     Evidence as Evidence,
+    FeedbackAsked as FeedbackAsked,
+    GuidanceAsked as GuidanceAsked,
     ModelResponded as ModelResponded,
+    PromptRendered as PromptRendered,
     Provenance as Provenance,
     ProviderKind as ProviderKind,
+    Question as Question,
     ResultDigest as ResultDigest,
     RunClosed as RunClosed,
     RunOpened as RunOpened,
     ToolInvoked as ToolInvoked,
     ToolStarted as ToolStarted,
     UserMessage as UserMessage,
-)
-from trimtab._events.asked import (
-    CompletionAsked as CompletionAsked,
-    FeedbackAsked as FeedbackAsked,
-    GuidanceAsked as GuidanceAsked,
-    PromptRendered as PromptRendered,
-    Question as Question,
 )
 from trimtab._events.guidance import (
     CompletionChecked as CompletionChecked,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ import attrs
 from trimtab._events import Provenance
 from trimtab._events.guidance import (
     MAX_FEEDBACK,
+    NOT_RELEVANT,
     ClassificationResult,
     Feedback,
     GuidanceInjection,
@@ -56,25 +58,26 @@ def expect(value: object, kind: type[T], hook: str) -> T:
     return value
 
 
-def own_verdict(value: object, hook: str = "classify") -> ClassificationResult:
+def _own(value: object, kind: type[T], hook: str, **own: Callable[[Any], Any]) -> T:
+    """Return a copy of a record of `kind`, all exact; `own` makes the values of some fields."""
+    record = expect(value, kind, hook)
+    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(kind)  # type: ignore[arg-type]
+    return kind(**{f.name: own.get(f.name, exact)(getattr(record, f.name)) for f in fields})
+
+
+def _verdict(value: object, hook: str) -> ClassificationResult:
     verdict = expect(value, ClassificationResult, hook)
     return ClassificationResult(
         relevant=verdict.relevant,
         confidence=exact(verdict.confidence),
-        reason=_shortened(exact(verdict.reason), MAX_REASON),
-        episode=_name(exact(verdict.episode)),
+        reason=_cut(verdict.reason, MAX_REASON),
+        episode=_name(verdict.episode),
         found=verdict.found,
     )
 
 
-def own_injection(value: object, hook: str = "provide") -> GuidanceInjection:
-    injection = expect(value, GuidanceInjection, hook)
-    return GuidanceInjection(
-        key=exact(injection.key),
-        content=exact(injection.content),
-        priority=exact(injection.priority),
-        category=_name(exact(injection.category)),
-    )
+def own_injection(value: object, hook: str) -> GuidanceInjection:
+    return _own(value, GuidanceInjection, hook, category=_name)
 
 
 def own_proposal(value: object, hook: str) -> Proposal:
@@ -82,32 +85,26 @@ def own_proposal(value: object, hook: str) -> Proposal:
         return Proposal(own_injection(value, hook))
     proposal = expect(value, Proposal, hook)
     return Proposal(
-        own_injection(proposal.injection, hook), own_verdict(proposal.classification, hook)
+        own_injection(proposal.injection, hook), _verdict(proposal.classification, hook)
     )
 
 
-def own_flag(value: object, hook: str) -> bool:
-    return expect(value, bool, hook)
-
-
 def own_feedback(value: object, hook: str) -> Feedback | None:
-    """Return what a feedback provider says; where it stands in the run is left to core."""
+    """Return what a feedback provider says; where it stands in the run is core's to say."""
     if value is None:
         return None
-    feedback = expect(value, Feedback, hook)
-    return Feedback(
-        summary=_shortened(exact(feedback.summary), MAX_FEEDBACK),
-        observations=_parts(feedback.observations, _observation),
-        suggestions=_parts(feedback.suggestions, lambda one: _shortened(exact(one), MAX_FEEDBACK)),
-        severity=exact(feedback.severity),
+    return _own(
+        value,
+        Feedback,
+        hook,
+        summary=_text,
+        observations=lambda found: _parts(found, _observation),
+        suggestions=lambda found: _parts(found, _text),
     )
 
 
 def own_result(value: object, hook: str) -> TaskCompletionResult:
-    result = expect(value, TaskCompletionResult, hook)
-    return TaskCompletionResult(
-        exact(result.status), exact(result.feedback), _name(exact(result.progress))
-    )
+    return _own(value, TaskCompletionResult, hook, progress=_name)
 
 
 def own_records(value: object) -> tuple[object, ...]:
@@ -135,28 +132,98 @@ def duplicate(record: T, **changes: Any) -> T:
 
 
 def _observation(value: object) -> Observation:
-    observation = expect(value, Observation, "provide")
-    return Observation(
-        _shortened(exact(observation.category), MAX_NAME),
-        _shortened(exact(observation.description), MAX_FEEDBACK),
-        _shortened(exact(observation.evidence), MAX_FEEDBACK),
-    )
+    category = partial(_cut, limit=MAX_NAME)
+    texts = {"description": _text, "evidence": _text}
+    return _own(value, Observation, "provide", category=category, **texts)
 
 
 def _parts(values: Iterable[Any], own: Callable[[Any], T]) -> tuple[T, ...]:
     return tuple([own(value) for value in islice(values, MOST_PARTS)])
 
 
-def _shortened(value: Any, limit: int) -> Any:
+def _cut(value: Any, limit: int) -> Any:
     """Return a text cut to `limit`; what is no text is left to the validator of its field."""
+    value = exact(value)
     return shorten(value, limit) if type(value) is str else value
+
+
+_text = partial(_cut, limit=MAX_FEEDBACK)
 
 
 def _name(value: Any) -> Any:
     """Return a text by which something is told apart, cut so that it still is."""
+    value = exact(value)
     if type(value) is not str or len(value) <= MAX_NAME:
         return value
     return f"{value[:MAX_NAME]}…{digest_of(value)}"
+
+
+# What a provider's methods and hooks are asked by. Each takes a context.
+
+ProviderResult = Proposal | ClassificationResult | None
+
+
+def ask_by_method(
+    classify: Callable[..., Any], threshold: float
+) -> Callable[[Any], ProviderResult]:
+    def ask(context: Any) -> ProviderResult:
+        value = classify(context=context)
+        if value is NOT_RELEVANT:
+            return None
+        verdict = _verdict(value, "classify")
+        if not verdict.relevant:
+            return None if verdict.episode is None else verdict
+        return verdict if verdict.confidence >= threshold else None
+
+    return ask
+
+
+def ask_by_hook(
+    own: Callable[[Any], object], threshold: float, hook: str
+) -> Callable[[Any], ProviderResult]:
+    def ask(context: Any) -> ProviderResult:
+        value = own(context)
+        if value is None:
+            return None
+        proposal = own_proposal(value, hook)
+        verdict = proposal.classification
+        return proposal if verdict.relevant and verdict.confidence >= threshold else None
+
+    return ask
+
+
+def provide_by_method(provide: Callable[..., Any]) -> Callable[[Any], GuidanceInjection]:
+    return lambda context: own_injection(provide(context=context), "provide")
+
+
+def feedback_by_methods(
+    should_run: Callable[..., Any], provide: Callable[..., Any]
+) -> Callable[[Any], Feedback | None]:
+    def ask(context: Any) -> Feedback | None:
+        wanted = expect(should_run(context=context), bool, "should_run")
+        return own_feedback(provide(context=context), "provide") if wanted else None
+
+    return ask
+
+
+def feedback_by_hook(own: Callable[[Any], object]) -> Callable[[Any], Feedback | None]:
+    return lambda context: own_feedback(own(context), "give_feedback")
+
+
+def check_by(own: Callable[[Any], Any], hook: str) -> Callable[[Any], TaskCompletionResult]:
+    def check(context: Any) -> TaskCompletionResult:
+        value = own(context)
+        if inspect.isawaitable(value):
+            import asyncio
+
+            value = asyncio.run(_awaited(value))
+        return own_result(value, hook)
+
+    return check
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
 
 
 MAX_ERROR_TEXT = 500

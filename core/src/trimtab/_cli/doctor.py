@@ -14,7 +14,6 @@ from trimtab._cli.explain import needed_configuration
 from trimtab._cli.output import say_json
 from trimtab._cli.parsing import OWN_COMMANDS
 from trimtab._cli.probe import Named, ask, probe, providers_of, static_problem
-from trimtab._events import ProviderRef
 from trimtab._plugins import (
     WORDS,
     PluginInfo,
@@ -40,6 +39,7 @@ from trimtab._plugins.resolution import (
     presumed_source,
     read_environment,
 )
+from trimtab._policy import ProviderRef
 from trimtab._types.errors import TrimtabError
 from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say

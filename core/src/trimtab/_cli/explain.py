@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import attrs
 
 from trimtab._cli.output import say_json, say_table
-from trimtab._events import ProviderKind, ProviderRef
+from trimtab._events import ProviderKind
 from trimtab._plugins import PluginInfo, did_you_mean, quoted_list
 from trimtab._plugins.configuration import (
     Configuration,
@@ -24,7 +24,7 @@ from trimtab._plugins.resolution import (
     presumed_source,
     read_environment,
 )
-from trimtab._policy import ProviderConfig
+from trimtab._policy import ProviderConfig, ProviderRef
 from trimtab._types.errors import ConfigurationError, ProviderError
 from trimtab._types.stdout import say
 from trimtab._types.text import sanitize

@@ -1,8 +1,7 @@
-"""Events of a run, its decision points, and the provenance of what providers cause."""
+"""Events of a run, its decision points, what hosts ask, and the provenance of nudges."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any, ClassVar
@@ -10,7 +9,6 @@ from typing import Any, ClassVar
 import attrs
 
 from trimtab._types.limits import Usage
-from trimtab._types.options import as_mapping, instance_of, text, yes_or_no
 from trimtab._types.text import reduced, shown
 
 
@@ -48,34 +46,6 @@ class Provenance:
     def full_name(self) -> str:
         """The long form ``distribution:name``."""
         return f"{self.distribution}:{self.name}" if self.distribution else self.name
-
-
-@attrs.frozen
-class ProviderRef:
-    """A provider asked for by name, with the options for its constructor.
-
-    Args:
-        name: entry name, or ``distribution:name`` where two distributions offer it.
-        options: keyword arguments for the provider's class or factory.
-        optional: a provider that can't be used becomes a `ProviderSkipped` event, not an error.
-    """
-
-    name: str = attrs.field(validator=text(needed=True))
-    options: Mapping[str, Any] = attrs.field(
-        factory=dict, converter=as_mapping, validator=instance_of(Mapping)
-    )
-    optional: bool = attrs.field(default=False, validator=yes_or_no())
-
-
-def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderRef:
-    """Ask for an installed provider by name: ``enable("doom-loop", window_size=5)``.
-
-    Args:
-        name: entry name, or ``distribution:name``.
-        optional: whether the prompt does without it if it can't be used.
-        options: keyword arguments for the provider's class or factory.
-    """
-    return ProviderRef(name, options, optional)
 
 
 class DecisionPoint(Enum):
@@ -324,6 +294,78 @@ class CompactionHappened(Event):
     """
 
     summary: str = ""
+
+
+# What hosts ask a run, as recorders are told; the session keeps none of it.
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Question(Event):
+    """A host asked the run something.
+
+    Args:
+        deadline: seconds allowed and seconds used, or None without a deadline.
+    """
+
+    deadline: tuple[float, float] | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class GuidanceAsked(Question):
+    """A host asked for guidance.
+
+    Args:
+        decision_point: where.
+        pending: calls about to run.
+        delivery: how the text is placed this time; as the host declares if None.
+        replayed: the decision was made before, by a run that is no longer known.
+    """
+
+    decision_point: DecisionPoint
+    pending: tuple[ToolCall, ...] = ()
+    delivery: Delivery | None = None
+    replayed: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class FeedbackAsked(Question):
+    """A host asked for feedback.
+
+    Args:
+        replayed: as for `GuidanceAsked`.
+    """
+
+    replayed: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CompletionAsked(Question):
+    """A host asked whether the agent may stop.
+
+    Args:
+        output, stop_reason, background_work, awaiting_user, api_error, final: as for
+            `Run.check_completion`.
+        extra: names of the client's own checkers.
+    """
+
+    output: Any = None
+    stop_reason: str | None = None
+    background_work: bool = False
+    awaiting_user: bool = False
+    api_error: str | None = None
+    final: bool = False
+    extra: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PromptRendered(Event):
+    """The prompt was rendered; recorders see it, the session does not keep it.
+
+    Args:
+        text: what the model reads.
+    """
+
+    text: str
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from trimtab._events import ProviderKind, ProviderRef
+from trimtab._events import ProviderKind
 from trimtab._plugins import WORDS, did_you_mean, parse_requirement, quoted_list
 from trimtab._policy import (
     CONFIGS,
@@ -21,6 +21,7 @@ from trimtab._policy import (
     FeedbackTrigger,
     GuidanceProviderConfig,
     ProviderConfig,
+    ProviderRef,
     RecorderConfig,
 )
 from trimtab._types.errors import ConfigurationError

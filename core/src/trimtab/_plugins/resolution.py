@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._events import Provenance, ProviderKind, ProviderRef
+from trimtab._events import Provenance, ProviderKind
 from trimtab._plugins import (
     WORDS,
     PluginInfo,
@@ -26,7 +26,7 @@ from trimtab._plugins import (
     quoted_list,
 )
 from trimtab._plugins.discovery import discover, installed_version
-from trimtab._policy import ProviderConfig
+from trimtab._policy import ProviderConfig, ProviderRef
 from trimtab._types.errors import (
     AmbiguousProvider,
     ConfigurationError,

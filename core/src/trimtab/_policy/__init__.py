@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeVar, get_args
 
 import attrs
 
-from trimtab._events import ProviderKind, ProviderRef
+from trimtab._events import ProviderKind
 from trimtab._types.options import (
+    as_mapping,
     bounded,
     instance_of,
     number,
@@ -19,6 +20,35 @@ from trimtab._types.options import (
     yes_or_no,
 )
 from trimtab._types.text import shown
+
+
+@attrs.frozen
+class ProviderRef:
+    """A provider asked for by name, with the options for its constructor.
+
+    Args:
+        name: entry name, or ``distribution:name`` where two distributions offer it.
+        options: keyword arguments for the provider's class or factory.
+        optional: a provider that can't be used becomes a `ProviderSkipped` event, not an error.
+    """
+
+    name: str = attrs.field(validator=text(needed=True))
+    options: Mapping[str, Any] = attrs.field(
+        factory=dict, converter=as_mapping, validator=instance_of(Mapping)
+    )
+    optional: bool = attrs.field(default=False, validator=yes_or_no())
+
+
+def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderRef:
+    """Ask for an installed provider by name: ``enable("doom-loop", window_size=5)``.
+
+    Args:
+        name: entry name, or ``distribution:name``.
+        optional: whether the prompt does without it if it can't be used.
+        options: keyword arguments for the provider's class or factory.
+    """
+    return ProviderRef(name, options, optional)
+
 
 Mode = Literal["live", "shadow"]
 

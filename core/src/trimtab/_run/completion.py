@@ -22,8 +22,7 @@ from trimtab._types.errors import TrimtabError
 from trimtab._types.text import plural, quote
 
 if TYPE_CHECKING:
-    from trimtab._events import DecisionPoint, ToolInvoked
-    from trimtab._events.asked import CompletionAsked
+    from trimtab._events import CompletionAsked, DecisionPoint, ToolInvoked
     from trimtab._run import OpenRun
     from trimtab._table import GuidanceEntry
 

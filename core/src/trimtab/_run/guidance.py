@@ -17,13 +17,13 @@ from trimtab._events.guidance import (
     format_guidance,
 )
 from trimtab._policy.guidance import Candidate, in_shadow, select
-from trimtab._table import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
-    from trimtab._boundary import Reply
+    from trimtab._boundary import ProviderResult, Reply
     from trimtab._events import Provenance, ToolCall
     from trimtab._events.guidance import GuidanceInjection
     from trimtab._run import OpenRun
+    from trimtab._table import GuidanceEntry
 
 
 @attrs.frozen
@@ -56,11 +56,11 @@ def guide(
     run: OpenRun,
     entries: Sequence[GuidanceEntry],
     point: DecisionPoint,
-    pending: tuple[ToolCall, ...] = (),
+    pending: tuple[ToolCall, ...],
     *,
-    timeout: float | None = None,
-    delivery: Delivery | None = None,
-    replayed: bool = False,
+    timeout: float | None,
+    delivery: Delivery,
+    replayed: bool,
 ) -> GuidanceBatch:
     """Ask providers, choose, and record what is delivered."""
     context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
@@ -72,8 +72,7 @@ def guide(
     candidates = [candidate for candidate in found if candidate is not None]
     if not candidates:
         return NOTHING
-    way = delivery or run.host.delivers(point)
-    return _settle(run, candidates, point, way, replayed=replayed)
+    return _settle(run, candidates, point, delivery, replayed=replayed)
 
 
 def _candidate(

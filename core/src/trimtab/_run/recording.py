@@ -20,8 +20,7 @@ from trimtab._boundary import (
     own_records,
 )
 from trimtab._contract import RecorderContext
-from trimtab._events import Event
-from trimtab._events.asked import Question
+from trimtab._events import Event, Question
 from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab._contract import GuidanceContext, RunContext
-from trimtab._events import DecisionPoint, Delivery, Provenance, ProviderKind, RunClosed, ToolCall
+from trimtab._events import (
+    CompletionAsked,
+    DecisionPoint,
+    Delivery,
+    FeedbackAsked,
+    GuidanceAsked,
+    PromptRendered,
+    Provenance,
+    ProviderKind,
+    RunClosed,
+    ToolCall,
+)
 from trimtab._policy import CompletionCheckerConfig
 from trimtab._run import OpenRun
 from trimtab._run.completion import check, feedback, note_existing_files
@@ -97,7 +108,7 @@ class Run(OpenRun):
             self._call_projection(name, feed.save)
 
     def _begin(
-        self, point: DecisionPoint, delivery: Delivery | None = None, timeout: float | None = None
+        self, point: DecisionPoint, delivery: Delivery, timeout: float | None
     ) -> Sequence[GuidanceEntry]:
         """Return whom to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
         state = self.state
@@ -107,7 +118,7 @@ class Run(OpenRun):
             with self.session.lock.guard:
                 state.close_turn()
         entries: Sequence[GuidanceEntry] = self.prompt.table.guides.get(point, ())
-        if not entries or (delivery or self.host.delivery.get(point, _NONE)) is _NONE:
+        if not entries or delivery is _NONE:
             return ()
         episodes = state.guidance.episodes
         if episodes.open:
@@ -182,19 +193,16 @@ class Run(OpenRun):
         calls = _NO_CALLS if pending is _NO_CALLS else as_calls(pending, "pending")
         if self._recordings is not None:
             self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
-        entries = self._begin(point, delivery, timeout)
+        way = delivery or self.host.delivery.get(point, _NONE)
+        entries = self._begin(point, way, timeout)
         if not entries:
             return NOTHING
-        return guide(
-            self, entries, point, calls, timeout=timeout, delivery=delivery, replayed=replayed
-        )
+        return guide(self, entries, point, calls, timeout=timeout, delivery=way, replayed=replayed)
 
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Tell the recorders that guidance is asked for, if it makes a difference."""
         matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
         if self._recordings is not None and matters and not self.state.closed:
-            from trimtab._events.asked import GuidanceAsked
-
             self._recordings.tell(GuidanceAsked(decision_point=point, **asked))
 
     def feedback(self, *, timeout: float | None = None, replayed: bool = False) -> str | None:
@@ -221,8 +229,6 @@ class Run(OpenRun):
         if self.state.closed or not self.prompt.table.feedback:
             return ()
         if self._recordings is not None:
-            from trimtab._events.asked import FeedbackAsked
-
             self._recordings.tell(FeedbackAsked(replayed=replayed))
         return feedback(self, timeout, replayed=replayed)
 
@@ -259,8 +265,6 @@ class Run(OpenRun):
         as_flag("background_work", background_work)
         as_flag("awaiting_user", awaiting_user)
         as_flag("final", final)
-        from trimtab._events.asked import CompletionAsked
-
         if not is_collection(extra):
             raise SessionError(f"extra must be a list, not {shown(extra)}")
         own = tuple(map(compile_check, load_alone(CompletionCheckerConfig, extra)))
@@ -299,7 +303,5 @@ class Run(OpenRun):
             rendered = attrs.evolve(rendered, text=text)
         self.rendered = rendered
         if self._recordings is not None:
-            from trimtab._events.asked import PromptRendered
-
             self._recordings.tell(PromptRendered(text=rendered.text))
         return rendered

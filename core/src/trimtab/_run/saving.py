@@ -21,19 +21,17 @@ from trimtab._events import (
 from trimtab._events.guidance import CompletionChecked
 from trimtab._policy.feedback import FeedbackState, GateState
 from trimtab._policy.guidance import EpisodeBook, GuidanceState
-from trimtab._session import Slice
+from trimtab._session import FACTS, HEAD, Slice, ToolLog
 from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
 from trimtab._session.record import in_order
-from trimtab._session.retention import FACTS, HEAD, ToolLog
 from trimtab._session.state import HANDLERS, Origin, RunState
 from trimtab._types.errors import SessionError, SnapshotError
 from trimtab._types.limits import Usage
 from trimtab._types.text import describe_error, reduced
 
 if TYPE_CHECKING:
-    from trimtab._session import SessionLock
-    from trimtab._session.record import Record
+    from trimtab._session.record import Record, SessionLock
     from trimtab._session.state import History
 
 _STATES = (GuidanceState, FeedbackState, GateState, EpisodeBook)

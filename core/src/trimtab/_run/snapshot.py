@@ -11,12 +11,11 @@ from typing import Any, get_type_hints
 import attrs
 
 from trimtab import _events as events
-from trimtab._events import Event, ToolInvoked, asked, guidance
-from trimtab._events.asked import Question
+from trimtab._events import Event, Question, ToolInvoked, guidance
 from trimtab._events.guidance import ProviderEvent
 from trimtab._run.saving import VERSION, SavedRun
+from trimtab._session import FACTS, HEAD, OldCalls
 from trimtab._session.codec import read_digest, record_converter, structure_problems
-from trimtab._session.retention import FACTS, HEAD, OldCalls
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import sanitize, shown
@@ -31,11 +30,10 @@ def _defined_in(module: ModuleType) -> list[type[Any]]:
 
 
 RECORD_TYPES: tuple[type[Any], ...] = (
-    *(kind for module in (events, guidance, asked) for kind in _defined_in(module)),
+    *(kind for module in (events, guidance) for kind in _defined_in(module)),
     Plan,
 )
-"""All event classes of core, and plans. A session keeps none of those of `asked`: only recorders
-see them."""
+"""All event classes of core, and plans. Only recorders see what hosts ask."""
 
 
 def installed_record_type(name: str) -> type[Any] | None:

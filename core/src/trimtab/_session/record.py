@@ -1,20 +1,22 @@
-"""The record of a session: what happened, by type, and the state of each run."""
+"""The record of a session: what happened, by type, who observes it, and the lock that guards it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from sys import maxsize
-from typing import Any, TypeVar
+from threading import RLock
+from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
 
 from trimtab._boundary import call, duplicate, owners, within
 from trimtab._events import CompactionHappened, Event, ModelResponded, ToolInvoked, UserMessage
 from trimtab._events.guidance import ObserverFaulted
-from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers, do_all
-from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
+from trimtab._session import ByType, OldCalls, RecentSlice, Reducer, Slice, ToolLog
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError, class_name
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
@@ -25,6 +27,96 @@ MOST_NESTED = 20
 """How deep an observer may observe what it records itself, before it is taken for a circle."""
 
 Observer = tuple[type[Any], Callable[[Any], object]]
+
+
+class Sink(Protocol):
+    """Takes records under the session's lock, and handles them once the lock is free."""
+
+    def wants(self, event: object, /) -> bool: ...
+
+    def put(self, event: object, /) -> None: ...
+
+    def drain(self) -> None: ...
+
+
+def do_all(each: Iterable[Callable[[], object]]) -> None:
+    """Call each; an interrupt is raised once all the others were called."""
+    interruption: BaseException | None = None
+    for work in each:
+        try:
+            work()
+        except BaseException as error:
+            interruption = interruption or error
+    if interruption is not None:
+        raise interruption
+
+
+class SessionLock:
+    """A re-entrant lock that calls what was left with `later`, once it is free.
+
+    So observers are called outside the lock even where one dispatch happens inside another
+    holder's block.
+
+    Attributes:
+        guard: what to hold while recording: the bare lock while there is no observer, since it
+            costs a quarter.
+    """
+
+    def __init__(self) -> None:
+        self._observed = False
+        self._renew()
+        _LOCKS.add(self)
+
+    def _renew(self) -> None:
+        self._lock = RLock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
+        self._depth = 0
+        self._left: list[Callable[[], object]] = []
+        self.guard: AbstractContextManager[Any] = self if self._observed else self._lock
+
+    @property
+    def held(self) -> bool:
+        """Whether this thread holds the lock."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
+    def observed_by(self, by: object) -> None:
+        """Note who listens, empty for nobody; call it while holding the lock."""
+        self._observed = bool(by)
+        self.guard = self if self._observed else self._lock
+
+    def after_fork(self) -> None:
+        """Free the lock in a forked process, where no thread is left that could release it."""
+        if not self.held:
+            self._renew()
+
+    def __enter__(self) -> None:
+        self._acquire()
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth or not self._left:
+            self._release()
+            return
+        left, self._left = self._left, []
+        self._release()
+        do_all(left)
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Call `work`, which raises nothing but an interrupt, when the lock is free."""
+        self._left.append(work)
+
+
+_LOCKS: WeakSet[SessionLock] = WeakSet()
+
+
+def _after_fork() -> None:
+    for lock in tuple(_LOCKS):
+        lock.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Record:
@@ -47,8 +139,8 @@ class Record:
         self._reducers: dict[type[Any], Reducer] = {}
         self._observers: list[Observer] = []
         self._sinks: tuple[Sink, ...] = ()
-        self._listeners: dict[type[Any], tuple[Callable[[Any], object], ...]] = {}
-        self.takers = Takers(self._taker_of)
+        self._listeners = ByType(self._listeners_of)
+        self.takers = ByType(self._taker_of)
         self._states: dict[str, RunState] = {}
         self._current: dict[str, str] = {}
         self._warned: set[str] = set()
@@ -126,11 +218,7 @@ class Record:
         self.lock.observed_by((*self._observers, *self._sinks))
 
     def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
-        found = self._listeners.get(kind)
-        if found is None:
-            found = tuple(call for wanted, call in self._observers if issubclass(kind, wanted))
-            self._listeners[kind] = found
-        return found
+        return tuple(call for wanted, call in self._observers if issubclass(kind, wanted))
 
     def dispatch(self, event: object) -> None:
         """Record one event, or any other record; the only way to change a session.
@@ -151,7 +239,7 @@ class Record:
 
     def _taker_of(self, kind: type[Any]) -> Callable[[Any], None]:
         """Return what takes records of `kind` in: their slice alone if nobody else wants them."""
-        if kind in self._reducers or self._sinks or self._listeners_of(kind):
+        if kind in self._reducers or self._sinks or self._listeners[kind]:
             return self._take
         return self[kind]._append
 
@@ -163,7 +251,7 @@ class Record:
             records._append(event)
         else:
             records._apply(reducer(records, event))
-        if self._listeners_of(kind):
+        if self._listeners[kind]:
             self.lock.later(partial(self._tell, event))
         self._feed(event)
 
@@ -185,7 +273,7 @@ class Record:
             self._heed()
 
     def _tell(self, event: object) -> None:
-        do_all([partial(self._tell_one, one, event) for one in self._listeners_of(type(event))])
+        do_all([partial(self._tell_one, one, event) for one in self._listeners[type(event)]])
 
     def _tell_one(self, callback: Callable[[Any], object], event: object) -> None:
         if owners().count(callback) >= MOST_NESTED:

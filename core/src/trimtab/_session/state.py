@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,7 +38,6 @@ from trimtab._types.limits import Usage
 
 if TYPE_CHECKING:
     from trimtab._policy.guidance import EpisodeBook
-    from trimtab._session import SessionLock
     from trimtab._types.resources import ToolProfile
 
 P = TypeVar("P", bound=BaseProjection)
@@ -143,7 +143,7 @@ class RunState:
         prompt_name: str,
         agent_id: str | None = None,
         *,
-        lock: SessionLock | None = None,
+        lock: AbstractContextManager[Any] | None = None,
         history: History | None = None,
     ) -> None:
         self.run_id = run_id

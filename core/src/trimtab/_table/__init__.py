@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -10,16 +9,15 @@ import attrs
 
 from trimtab._boundary import (
     Ask,
+    ask_by_hook,
+    ask_by_method,
     call,
-    own_feedback,
-    own_flag,
-    own_injection,
-    own_proposal,
-    own_result,
-    own_verdict,
+    check_by,
+    feedback_by_hook,
+    feedback_by_methods,
+    provide_by_method,
 )
 from trimtab._events import DecisionPoint, Provenance, ProviderKind
-from trimtab._events.guidance import NOT_RELEVANT, ClassificationResult, Proposal
 from trimtab._policy import CompletionCheckerConfig, GuidanceProviderConfig, as_config
 from trimtab._types.errors import ConfigurationError, ProviderInvalid
 from trimtab._types.text import exact
@@ -27,7 +25,7 @@ from trimtab._types.text import exact
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
+    from trimtab._contract import FeedbackContext, TaskCompletionContext
     from trimtab._events.guidance import Feedback, ProviderSkipped
     from trimtab._plugins.configuration import Configuration
     from trimtab._plugins.validation import LoadedProvider
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from trimtab._types.limits import Budget
 
 FeedbackDelivery = Literal["first", "all"]
-
-
-ProviderResult = Proposal | ClassificationResult | None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -134,69 +129,6 @@ class PromptTable:
         return tuple(dict.fromkeys(found))
 
 
-def _ask_by_method(
-    classify: Callable[..., Any], threshold: float
-) -> Callable[[GuidanceContext], ProviderResult]:
-    def ask(context: GuidanceContext) -> ProviderResult:
-        value = classify(context=context)
-        if value is NOT_RELEVANT:
-            return None
-        verdict = own_verdict(value)
-        if not verdict.relevant:
-            return None if verdict.episode is None else verdict
-        return verdict if verdict.confidence >= threshold else None
-
-    return ask
-
-
-def _ask_by_hook(
-    own: Callable[[GuidanceContext], object], threshold: float, hook: str
-) -> Callable[[GuidanceContext], ProviderResult]:
-    def ask(context: GuidanceContext) -> ProviderResult:
-        value = own(context)
-        if value is None:
-            return None
-        proposal = own_proposal(value, hook)
-        verdict = proposal.classification
-        return proposal if verdict.relevant and verdict.confidence >= threshold else None
-
-    return ask
-
-
-def _by_methods(
-    should_run: Callable[..., Any], provide: Callable[..., Any]
-) -> Callable[[FeedbackContext], Feedback | None]:
-    def ask(context: FeedbackContext) -> Feedback | None:
-        wanted = own_flag(should_run(context=context), "should_run")
-        return own_feedback(provide(context=context), "provide") if wanted else None
-
-    return ask
-
-
-def _by_hook(
-    own: Callable[[FeedbackContext], object],
-) -> Callable[[FeedbackContext], Feedback | None]:
-    return lambda context: own_feedback(own(context), "give_feedback")
-
-
-def _check(
-    own: Callable[[TaskCompletionContext], Any], hook: str
-) -> Callable[..., TaskCompletionResult]:
-    def check(context: TaskCompletionContext) -> TaskCompletionResult:
-        value = own(context)
-        if inspect.isawaitable(value):
-            import asyncio
-
-            value = asyncio.run(_awaited(value))
-        return own_result(value, hook)
-
-    return check
-
-
-async def _awaited(value: Any) -> Any:
-    return await value
-
-
 def _refuse_twins(loaded: Iterable[LoadedProvider]) -> None:
     seen: set[tuple[str, str]] = set()
     for provider in loaded:
@@ -229,17 +161,16 @@ def _guide(
     paced = getattr(type(instance), "paces_itself", False) is True
     threshold = config.min_confidence
     if own is not None:
-        ask = Ask(source, hook, _ask_by_hook(own, threshold, hook))
+        ask = Ask(source, hook, ask_by_hook(own, threshold, hook))
         return GuidanceEntry(ask, config, order, category, paces_itself=paced)
-    ask = Ask(source, hook, _ask_by_method(provider.methods["classify"], threshold))
-    make = provider.methods["provide"]
-    provide = Ask(source, "provide", lambda context: own_injection(make(context=context)))
+    ask = Ask(source, hook, ask_by_method(provider.methods["classify"], threshold))
+    provide = Ask(source, "provide", provide_by_method(provider.methods["provide"]))
     return GuidanceEntry(ask, config, order, category, provide, paced)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
     own = provider.hooks.get("give_feedback")
-    ask = _by_hook(own) if own else _by_methods(**provider.methods)
+    ask = feedback_by_hook(own) if own else feedback_by_methods(**provider.methods)
     limits_only = getattr(type(provider.instance), "limits_only", False) is True
     return FeedbackEntry(provider.source, trigger, ask, limits_only)
 
@@ -248,7 +179,7 @@ def compile_check(provider: LoadedProvider) -> CheckEntry:
     assert isinstance(provider.config, CompletionCheckerConfig)
     hook = "check_completion" if "check_completion" in provider.hooks else "check"
     check = {**provider.methods, **provider.hooks}[hook]
-    return CheckEntry(provider.source, provider.config.timeout, _check(check, hook))
+    return CheckEntry(provider.source, provider.config.timeout, check_by(check, hook))
 
 
 def recorder_hooks(loaded: Iterable[LoadedProvider]) -> tuple[RunHook, ...]:
