@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
-from trimtab_doom_loop._actions import _TOGETHER, Action, Actions
+from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._similarity import answer_key
 from trimtab_signals import CallRecord, Calls, TurnRecord, same_outputs
 
@@ -52,7 +52,7 @@ def check_against(before: list[Action], actions: Actions, action: Action) -> Non
         count = sum(one.fingerprint == call.fingerprint for one in calls)
         assert actions.count(call) == count
         count = sum(one.tool == call.tool for one in calls)
-        assert [actions.count_alike(call, n) for n in (1, 9)] == [min(count, 1), count]
+        assert actions.count_alike(call) == count
         of_tool = [one for one in actions.kept if one.calls[0].tool == call.tool]
         assert list(actions.alike_in_tool(call)) == of_tool[::-1]
 
@@ -82,7 +82,7 @@ def test_what_is_kept_of_many_actions_is_bounded():
     for number, call in enumerate((*new, *same * 100, *new)):
         actions.add(TurnRecord((call,) * (1 + number % 2), number))
         held = [part for part in vars(actions).values() if isinstance(part, dict | deque)]
-        assert max(map(len, held)) <= KEEP + _TOGETHER
+        assert max(map(len, held)) <= KEEP
 
 
 def test_what_is_used_all_along_is_not_forgotten_among_much_that_is_new():
@@ -91,5 +91,5 @@ def test_what_is_used_all_along_is_not_forgotten_among_much_that_is_new():
     for number, new in enumerate(records(60, 1, 1)[1:]):
         actions.add(TurnRecord((new,), 2 * number))
         actions.add(TurnRecord((same,), 2 * number + 1))
-        assert actions.count(same) == actions.count_alike(same, 9) == KEEP // 2
+        assert actions.count(same) == actions.count_alike(same) == KEEP // 2
         assert actions.kept[-1].brought == 1

@@ -95,6 +95,7 @@ class Action:
         calls: its calls that count.
         turn: the whole turn.
         asked: fingerprint of its calls as a set.
+        answers: the keys of its answers as a set.
         may_repeat: whether its answer may be that of the last call of its tool; None until asked.
         excused: whether it ends rounds that are excused, since what they show may change.
         steps: by how much the numbers in its answer have grown since the call before that told the
@@ -116,12 +117,18 @@ class Action:
     _changes: bool | None = None
 
     def __init__(
-        self, number: int, calls: tuple[CallRecord, ...], turn: TurnRecord, asked: str
+        self,
+        number: int,
+        calls: tuple[CallRecord, ...],
+        turn: TurnRecord,
+        asked: str,
+        answers: str,
     ) -> None:
         self.number = self.kind = self.brought = number
         self.calls = calls
         self.turn = turn
         self.asked = asked
+        self.answers = answers
 
     @property
     def fresh(self) -> bool:
@@ -148,8 +155,6 @@ class Action:
         return self._changes
 
 
-_TOGETHER = 8
-"""Actions after which the indexes are tidied: each costs little then, and they stay small."""
 _INTERRUPTED = Outcome.INTERRUPTED
 
 
@@ -175,8 +180,7 @@ def _order_of_twins(call: CallRecord) -> tuple[object, ...]:
 class Actions:
     """The last actions since something outside of the run interfered.
 
-    Indexes hold the numbers of actions. What they hold of actions that are no longer kept counts
-    as absent, and is dropped now and then.
+    What is counted and looked up is of the actions that are kept, and leaves with them.
 
     Args:
         keep: how many are kept.
@@ -191,26 +195,20 @@ class Actions:
         self.newest_is_news = False
         self._keep = keep
         self._number = 0
-        self._tidy_at = keep
         # The latest action with these calls, with these answers, and with a first call of this
-        # tool; the last used at the end.
+        # tool.
         self._asked: dict[str, int] = {}
         self._answers: dict[str, int] = {}
         self._tools: dict[str, int] = {}
-        # The calls of batches that the indexes, with one entry per action, do not count.
-        self._batches: deque[Action] = deque()
-        self._more_calls: Counter[str] = Counter()
-        self._more_tools: Counter[str] = Counter()
+        # How often each call was made, and each tool called.
+        self._made: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
 
     def clear(self) -> None:
         """Forget all: the user acted, or asked for something new."""
         self.kept.clear()
-        self._asked.clear()
-        self._answers.clear()
-        self._tools.clear()
-        self._batches.clear()
-        self._more_calls.clear()
-        self._more_tools.clear()
+        for index in (self._asked, self._answers, self._tools, self._made, self._used):
+            index.clear()
 
     def add(self, turn: TurnRecord) -> Action | None:
         """Add a turn and return its action; None if no call in it counts."""
@@ -229,35 +227,47 @@ class Actions:
             answers = _set_of(map(answer_key, calls))
         number, is_new = self._number, True
         self._number = number + 1
-        action = Action(number, calls, turn, asked)
+        action = Action(number, calls, turn, asked, answers)
         # Nearly all calls and answers are new: these take one look-up each.
-        last_asked = self._asked.setdefault(asked, number)
-        last_answered = self._answers.setdefault(answers, number)
-        if last_asked != number or last_answered != number:
-            is_new = self._note_earlier(action, answers)
-        if action.brought == number and len(calls) == 1 and call.tool in self._tools:
+        last_asked = self._asked.get(asked, -1)
+        last_answered = self._answers.get(answers, -1)
+        if last_asked >= 0 or last_answered >= 0:
+            is_new = self._note_earlier(action, last_asked, last_answered)
+        action.alike = self._tools.get(call.tool, -1)
+        if action.brought == number and len(calls) == 1 and action.alike >= 0:
             profile = call.profile  # what another look shows is news
             if action.earlier >= 0 or not (profile.read_only or profile.command_params):
                 is_new = self._note_like(action) and is_new
+        if len(self.kept) == self._keep:
+            self._forget(self.kept[0])
         self.kept.append(action)
-        action.alike = self._tools.pop(call.tool, -1)
-        self._tools[call.tool] = number
-        if number >= self._tidy_at:
-            self._tidy()
-        if self._batches or len(calls) > 1:
-            self._count_batches(action)
-        self.newest_is_news = is_new and len(calls) == 1 and asked not in self._more_calls
+        self._asked[asked] = self._answers[answers] = self._tools[call.tool] = number
+        for one in calls:
+            self._made[one.fingerprint] += 1
+            self._used[one.tool] += 1
+        self.newest_is_news = is_new and len(calls) == 1 and self._made[asked] == 1
         return action
 
-    def _note_earlier(self, action: Action, answers: str) -> bool:
-        """Compare an action that is about to be added with those that asked or got the same, and
-        tell whether none of them is kept.
+    def _forget(self, action: Action) -> None:
+        """Drop what the indexes hold of the oldest action."""
+        number, tool = action.number, action.calls[0].tool
+        for index, key in (
+            (self._asked, action.asked), (self._answers, action.answers), (self._tools, tool)
+        ):  # fmt: skip
+            if index[key] == number:
+                del index[key]
+        for call in action.calls:
+            for counts, key in ((self._made, call.fingerprint), (self._used, call.tool)):
+                counts[key] -= 1
+                if not counts[key]:
+                    del counts[key]
+
+    def _note_earlier(self, action: Action, last_asked: int, last_answered: int) -> bool:
+        """Compare an action that is about to be added with the latest that asked and that got the
+        same, and tell whether neither is kept.
         """
-        number, kept = action.number, self.kept
-        first = kept[0].number if kept else number
-        last_asked, last_answered = self._asked.pop(action.asked), self._answers.pop(answers)
-        self._asked[action.asked] = self._answers[answers] = number
-        if first <= last_asked < number:
+        first = self.kept[0].number
+        if last_asked >= 0:
             action.earlier = last_asked
             known = list(self._chain(last_asked))
             calls = action.calls
@@ -269,9 +279,9 @@ class Actions:
                     for a, b in zip(one.calls, calls, strict=False)
                 ):
                     action.brought = one.brought
-        if first <= last_answered < number:
-            action.brought = kept[last_answered - first].brought
-        return action.earlier < 0 and action.brought == number
+        if last_answered >= 0:
+            action.brought = self.kept[last_answered - first].brought
+        return action.earlier < 0 and action.brought == action.number
 
     def _note_like(self, action: Action) -> bool:
         """Compare an action whose answer is new with the latest ones of its tool, and tell whether
@@ -378,36 +388,6 @@ class Actions:
             yield action
             number = action.earlier
 
-    def _tidy(self) -> None:
-        """Drop what the indexes hold beyond as many as are kept."""
-        self._tidy_at = self._number + _TOGETHER
-        for index in (self._asked, self._answers, self._tools):
-            for key in tuple(islice(index, max(0, len(index) - self._keep))):
-                del index[key]
-
-    def _count_batches(self, action: Action) -> None:
-        """Count the calls of the newest action, no longer those of batches that have left."""
-        batches, first = self._batches, self.kept[0].number
-        if len(action.calls) > 1:
-            batches.append(action)
-            self._count_batch(action, 1)
-        while batches and batches[0].number < first:
-            self._count_batch(batches.popleft(), -1)
-
-    def _count_batch(self, action: Action, by: int) -> None:
-        """Count the calls of a batch, except those that its entry in a list counts."""
-        one = action.calls[0]
-        counts = Counter(call.fingerprint for call in action.calls)
-        if len(counts) == 1:  # its entry in `_asked` counts one
-            counts[one.fingerprint] -= 1
-        tools = Counter(call.tool for call in action.calls)
-        tools[one.tool] -= 1
-        for total, part in ((self._more_calls, counts), (self._more_tools, tools)):
-            for key, count in part.items():
-                total[key] += by * count
-                if not total[key]:
-                    del total[key]
-
     def alike_in_tool(self, call: CallRecord) -> Iterator[Action]:
         """Yield the actions whose first call is of the same tool, latest first."""
         kept = self.kept
@@ -417,20 +397,13 @@ class Actions:
             yield action
             number = action.alike
 
-    def count_alike(self, call: CallRecord, enough: int) -> int:
-        """Return how many of the kept calls are of the same tool; count up to `enough`."""
-        kept, count = self.kept, self._more_tools.get(call.tool, 0)
-        first, number = kept[0].number, self._tools.get(call.tool, -1)
-        while number >= first and count < enough:
-            number = kept[number - first].alike
-            count += 1
-        return min(count, enough)
+    def count_alike(self, call: CallRecord) -> int:
+        """Return how many of the kept calls are of the same tool."""
+        return self._used[call.tool]
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
-        asked = call.fingerprint
-        made = sum(1 for _ in self._chain(self._asked.get(asked, -1)))
-        return made + self._more_calls.get(asked, 0)
+        return self._made[call.fingerprint]
 
     def may_repeat(self, action: Action) -> bool:
         """Tell cheaply whether the newest action may bring what the last call of its tool did."""

@@ -334,7 +334,7 @@ class LoopProjection(CallProjection):
         wanted = [
             self._orders.of_tool(tool)
             for tool, one in tools.items()
-            if actions.count(one) == actions.count_alike(one, self._limits.kept)
+            if actions.count(one) == actions.count_alike(one)
         ]
         self._repeats = max(self._limits.times, 1 + max([self._orders.times, *wanted]))
 

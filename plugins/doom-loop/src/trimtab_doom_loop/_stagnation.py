@@ -307,7 +307,7 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
     before = actions.kept[-2].calls[0]
     if before.tool != call.tool or not alike_but_for_numbers((before, call)):
         return None
-    if actions.count_alike(call, 2 * needed) < 2 * needed or not call.reads or action.waits:
+    if actions.count_alike(call) < 2 * needed or not call.reads or action.waits:
         return None
     tail = [one.calls[0] for one in islice(reversed(actions.kept), needed)]
     if any(one.tool != call.tool or one.size < _SMALLEST or one.failed for one in tail):
