@@ -24,7 +24,7 @@ STILL_WRONG = {
     # What a subagent declines in other words each time has no line in common.
     "r10-asks-in-other-words": "missed",
     # Each notice begins anew, whatever the agent has answered to those before.
-    "r10-thanks-without-end-ja": "late",
+    "r10-thanks-without-end-ja": "missed",
     # Bare arguments have no form.
     "r9-only-arguments": "missed",
     # What names the thing, or says that it is the same, is known to those who read the language.
@@ -107,6 +107,26 @@ STILL_WRONG = {
     "r19-the-quote-goes-out-again-th": "missed",
     # Two settings by turns, each with another reason, read like messages to two people.
     "r19-ferry-at-seven-ferry-at-half-past-el": "missed",
+    # Each of these had a rule of its own, which was deleted.
+    # A call that alone answers whatever the user says.
+    "r16-each-answer-leads-to-the-same-node-es": "missed",
+    "r16-seven-times-the-kinds-never-the-hours-pt": "missed",
+    "r16-waits-for-words-never-spoken-hi": "missed",
+    # Known answers to varied arguments: three documents in turn, a call around reworded ones, a
+    # text in its own place, a question that comes back to a state, one verdict on what is searched.
+    "r12-replaced-by-itself": "late",
+    "r12-same-three-papers-new-purpose": "missed",
+    "r12-three-towns-ever-again-fr": "late",
+    "r13-graded-no-and-rewritten-th": "missed",
+    "r6-boxed-in-bot": "missed",
+    # A number that grows in each answer: counts of the looks, numbers of jobs, of posts.
+    "r11-published-seven-times-id": "late",
+    "r14-asks-how-full-it-is-de": "late",
+    "r18-label-printed-over-and-over-hu": "late",
+    # A complaint behind a pipe, which differs by the program that makes it.
+    "r9-denial-in-a-pipe": "missed",
+    # Greetings by turns, in texts that are sent again.
+    "r16-thirty-good-mornings-zh": "late",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 
 from trimtab import Outcome
 from trimtab.text import LazyPattern
@@ -28,21 +28,14 @@ _LOOKED_AT = 4
 _VALUE = LazyPattern(r"\d+(?:\.\d+)?")
 HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _NAME = LazyPattern(r"(?<![\w./-])(?=[\d./-]*[^\W\d])[\w./-]*\d(?:[\w./-]*\w)?")
-_SUCCEEDED = LazyPattern(r"(?i)\b(?:ok|succeeded|success)[\"']?\s?[=:]\s?true\b")
 _TEXT = LazyPattern(r"\"([^\"]{3,})\"")
 _SENTENCE = 20
 """Characters from which a value with a blank, or in another script, is a text and no name: what
 such a call does again is said again, and no state is asked for."""
-_STEADY = 1.5
-"""Pauses of which none is longer by half are equal: then what grows by the same may keep time."""
-_SERIAL = 3
-"""Digits of a number by which a job or a message is known."""
 _DEEDS = 2
-_LOOKS = 4
 _TEXTS = 6
-"""Times that a counter must have grown alike to be one of the calls: once a deed tells it of
-itself, and for a look, which may show how work goes on, as late as identical answers twice over;
-latest where a text may be a question or a deed."""
+"""Times that a counter must have grown alike to be one of the calls, for once a deed tells it of
+itself; latest where a text may be a question or a deed. Of a look it may show how work goes on."""
 
 
 def waits(call: CallRecord) -> bool:
@@ -77,11 +70,6 @@ def hands_on(shown: CallRecord, call: CallRecord) -> bool:
     return not set(_NAME.findall(shown.output)).isdisjoint(names) or bool(taken_up(shown, [call]))
 
 
-def succeeds(call: CallRecord) -> bool:
-    """Tell whether an answer says that a deed was done."""
-    return confirms(call.output) or _SUCCEEDED.search(call.output) is not None
-
-
 class Action:
     """One turn that counts.
 
@@ -101,13 +89,11 @@ class Action:
         steps: by how much the numbers in its answer have grown since the call before that told the
             like, and how often they have grown so.
         like: number of the action of that call, -1 for none.
-        clocked: whether its answer differs from that by a clock of the place where the agent acts.
     """
 
     steps: tuple[float, ...] = ()
     grown = 0
     like = -1
-    clocked = False
 
     earlier = -1
     alike = -1
@@ -321,28 +307,20 @@ class Actions:
             and not (_holds(call, was) or (_holds(call, now) and _holds(before, was)))
         ]
         told = [pair for pair in pairs if not _is_clock(*pair, between)]
-        action.clocked = len(told) + 1 == len(pairs)  # two that grow are work
-        pairs, action.like = told if action.clocked else pairs, earlier.number
-        writes = writes_text(call)
-        acts = not call.reads and (
-            call.profile.writes
-            or call.fingerprint != before.fingerprint
-            or writes
-            or _is_serial(call, pairs)
-        )
-        needed, since = _DEEDS if acts else _LOOKS, 0
-        if writes and not (call.profile.writes or succeeds(call)):
-            needed = _TEXTS
+        if len(told) + 1 == len(pairs):  # two that grow are work
+            pairs = told
+        action.like = earlier.number
+        writes, confirmed = writes_text(call), call.profile.writes or confirms(call.output)
+        needed = _TEXTS if writes and not confirmed else _DEEDS
         if pairs:
             action.steps = steps_of(pairs)
             if not action.steps:
                 return True
             action.grown = 1 + earlier.grown * (action.steps == earlier.steps)
-            if action.grown < needed:
+            acts = writes or call.profile.writes or call.fingerprint != before.fingerprint
+            if action.grown < needed or call.reads or not acts:
                 return True
-            if not acts and (any(map(may_change, between)) or not self._counts_looks(action)):
-                return True
-            since = needed - 1 if action.grown == needed else 0
+        since = needed - 1 if action.grown == needed else 0
         same = [action]
         while since and (place := same[-1].like - self.kept[0].number) >= 0:
             same.append(self.kept[place])
@@ -365,19 +343,6 @@ class Actions:
         for text in sorted(_TEXT.findall(self.kept[place].calls[0].params_text), key=len)[::-1]:
             said = said.replace(text, "~")
         return "" if said == shown else said
-
-    def _counts_looks(self, action: Action) -> bool:
-        """Tell whether what has grown in an answer counts the calls, and not time or work: pauses
-        differ, and no more than one is counted by a tool that nobody knows, for it may take the
-        next of a queue.
-        """
-        call = action.calls[0]
-        if not call.reads and (call.profile.opaque or set(action.steps) == {1}):
-            return False
-        calls = [one.calls[0] for one in self._chain(action.earlier)][:_LOOKS]
-        times = [one.ended for one in [call, *calls] if one.ended is not None]
-        pauses = [later - earlier for later, earlier in pairwise(times)]  # latest first
-        return not pauses or max(pauses) > _STEADY * min(pauses)
 
     def _chain(self, number: int) -> Iterator[Action]:
         """Yield the kept actions that made the calls of action `number`, this one first."""
@@ -457,15 +422,6 @@ def _is_clock(was: Slot, now: Slot, between: Sequence[CallRecord]) -> bool:
     told = [slot.value for one in between for slot in one.shape.slots if slot.label == now.label]
     numbers = [int(value) for value in told if value.isdecimal()]
     return any(int(was.value) < number <= int(now.value) for number in numbers)
-
-
-def _is_serial(call: CallRecord, pairs: Sequence[tuple[Slot, Slot]]) -> bool:
-    """Tell whether all that moved in an answer is the next of a series of numbers, for a call with
-    so many arguments that it does something: no page or place has three digits and one more.
-    """
-    series = steps_of(pairs) == (1.0,) and len(pairs[0][1].value) >= _SERIAL
-    says = call.shape.words >= _SERIAL
-    return series and says and len(_TEXT.findall(call.params_text)) > 1
 
 
 def _holds(call: CallRecord, slot: Slot) -> bool:

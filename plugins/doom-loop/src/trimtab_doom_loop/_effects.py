@@ -1,6 +1,4 @@
-"""Work that has no effect: one answer to other words, one result or error after other changes,
-changes that are rejected.
-"""
+"""Work that has no effect: one answer to other words, changes that are rejected or go astray."""
 
 from __future__ import annotations
 
@@ -28,13 +26,14 @@ from trimtab_signals import (
     not_yet,
     paused,
     reports_nothing,
-    says_unchanged,
     span_of,
 )
 
 _FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 _HANDLE = LazyPattern(r"(?<![^\s\"'=,(\[{])[^\s\"'=,()\[\]{}\d/]*[\d/][^\s\"'=,()\[\]{}]*")
 """A name with a digit, a path or an address."""
+_ID = 8
+"""Characters of such a name that only one thing has."""
 _MORE_FOR_ATTEMPTS = 2
 """Near-equal changes that are rejected are attempts, of which some fail."""
 _PAUSES = 3
@@ -46,39 +45,24 @@ _MORE_FOR_CONTENT = 3
 with one answer least, other content most."""
 _SMALLEST = 60
 """Characters: a shorter answer, such as "done", is alike by chance."""
-_ID = 8
-"""Characters of such a name that only one thing has."""
 _SHORT = 600
 """Characters up to which a cheap look tells first whether an answer may be equal."""
 _NEAR = 0.1
 """Share by which the sizes of two pages of one kind differ."""
 
 
-def find_without_effect(actions: Actions, action: Action, times: int) -> Loop | None:
-    """Find what goes on without effect, where the last action is new or an answer is known."""
-    kept, call, found = actions.kept, action.calls[0], None
-    if len(kept) < times or len(action.calls) > 1:
-        return None
-    writes = call.profile.writes
-    if writes and kept[-2].calls[0].tool == call.tool:
-        found = _elsewhere(actions, call, times)
-    # The words of an answer are looked at before sizes if it is short, or if they are known.
-    if (
-        found is None
-        and call.size >= _SMALLEST
-        and not writes
-        and ((call.size > _SHORT and action.may_repeat is None) or actions.may_repeat(action))
-    ):
-        found = _same_content(actions, action, times)
-    return None if found is not None and action.waits else found
-
-
-def _elsewhere(actions: Actions, call: CallRecord, times: int) -> Loop | None:
+def find_changes_astray(actions: Actions, times: int) -> Loop | None:
     """Find changes that name one file while the answers show another."""
+    last = actions.kept[-1].calls[0]
+    if not last.profile.writes:
+        return None
     calls = (action.calls[0] for action in reversed(actions.kept))
-    astray = takewhile(lambda one: one.tool == call.tool and _strays(one), calls)
+    astray = takewhile(lambda one: one.tool == last.tool and _strays(one), calls)
     count = sum(1 for _ in astray)
-    return _loop(LoopKind.ELSEWHERE, call, count) if count >= times + _MORE_FOR_CHANGES else None
+    members = frozenset({last.fingerprint, f"{LoopKind.ELSEWHERE} {last.tool}"})
+    if count < times + _MORE_FOR_CHANGES:
+        return None
+    return loop_of(LoopKind.ELSEWHERE, last, times=count, members=members)
 
 
 def _strays(call: CallRecord) -> bool:
@@ -87,23 +71,23 @@ def _strays(call: CallRecord) -> bool:
     return not call.failed and bool(asked) and bool(shown) and not asked & shown
 
 
-def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
+def find_same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     call, fewest = action.calls[0], times + _MORE_FOR_SUBJECT
-    near = _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
-    if len(near) < fewest or confirms(call.output):
+    if len(action.calls) > 1 or action.waits or call.profile.writes or call.size < _SMALLEST:
         return None
-    if not actions.may_repeat(action) or not call.pieces:
+    # The words of an answer are looked at before sizes if it is short, or if they are known.
+    look_first = call.size <= _SHORT or action.may_repeat is not None
+    if look_first and not actions.may_repeat(action):
+        return None
+    near = _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
+    if len(near) < fewest or confirms(call.output) or not actions.may_repeat(action):
         return None
     again = [action for action in near if _mostly_says(action.calls[0], call)]
     calls = [one.calls[0] for one in again]
     one_thing = _name_one_thing(calls[:fewest])
-    if (
-        not call.reads
-        and not one_thing
-        and len(calls) > 1
-        and (different_things(calls) or each_names_its_own(calls))
-    ):
+    of_a_list = len(calls) > 1 and (different_things(calls) or each_names_its_own(calls))
+    if not call.reads and not one_thing and of_a_list:
         return None
     # One question, one answer, whatever its order. A state in it that has moved makes it longer.
     asked = [one for one in again if one.asked == action.asked and one.calls[0].size == call.size]
@@ -143,7 +127,8 @@ def _said_again(
         return None
     call = again[0].calls[0]
     times = sum(_mostly_says(one.calls[0], call) for one in actions.alike_in_tool(call))
-    return _loop(LoopKind.SAME_CONTENT, call, times)
+    members = frozenset({call.fingerprint, f"{LoopKind.SAME_CONTENT} {call.tool}"})
+    return loop_of(LoopKind.SAME_CONTENT, call, times=times, members=members)
 
 
 def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Action]:
@@ -160,15 +145,9 @@ def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Acti
     return found
 
 
-def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:
-    return loop_of(
-        kind, call, times=times, members=frozenset({call.fingerprint, f"{kind} {call.tool}"})
-    )
-
-
 @attrs.define(eq=False)
 class Rejections:
-    """Near-equal changes that were rejected with one error, until their tool succeeds.
+    """Near-equal changes that were rejected with one error, until one like them succeeds.
 
     A user's message doesn't end them: "try again" does not change the error.
 
@@ -176,14 +155,17 @@ class Rejections:
         times: how many equal ones are a loop; of near-equal ones it takes two more.
         similarity: share (0.0–1.0) from which arguments are near-equal.
         calls: the latest of them, latest last.
-        counts: how many there were; how many of the latest had nothing else between them; and how
-            many of `calls` stand for all before another change by their tool succeeded.
+        total: how many there were.
+        in_a_row: how many of the latest had nothing else between them.
+        settled: how many of `calls` stand for all before another change by their tool succeeded.
     """
 
     times: int
     similarity: float
     calls: tuple[CallRecord, ...] = ()
-    counts: tuple[int, int, int] = (0, 0, 0)
+    total: int = 0
+    in_a_row: int = 0
+    settled: int = 0
 
     def take(self, calls: Sequence[CallRecord]) -> Loop | None:
         """Take the calls of a turn; return the loop that they belong to, if any."""
@@ -191,29 +173,32 @@ class Rejections:
             if call.failed and call.profile.writes:
                 return self._rejected(call)
         if self.calls:
-            total, in_a_row, attempts = self.counts
-            tool = self.calls[-1].tool
-            done = [c for c in calls if c.tool == tool and not says_unchanged(c.output)]
-            if done:
-                again = any(alike((self.calls[-1], call), self.similarity) for call in done)
-                self.calls = () if again else self.calls[: attempts + 1]
-                attempts = len(self.calls)
+            last = self.calls[-1]
+            done = [call for call in calls if call.tool == last.tool]
+            if any(alike((last, call), self.similarity) for call in done):
+                self.calls = ()
+            elif done:
+                self.calls = self.calls[: self.settled + 1]
+                self.settled = len(self.calls)
             if not all(is_aside(call.tool) for call in calls):
-                in_a_row = 0  # what lies between is no pause
-            self.counts = total, in_a_row, attempts
+                self.in_a_row = 0  # what lies between is no pause
         return None
 
     def _rejected(self, call: CallRecord) -> Loop | None:
-        calls, (total, in_a_row, attempts) = self.calls, self.counts
+        calls = self.calls
+        if not (
+            calls
+            and answer_key(calls[-1]) == answer_key(call)
+            and alike((calls[-1], call), self.similarity)
+        ):
+            calls, self.total, self.in_a_row, self.settled = (), 0, 0, 0
         needed = self.times + _MORE_FOR_ATTEMPTS
-        same = calls and answer_key(calls[-1]) == answer_key(call)
-        if not same or not alike((calls[-1], call), self.similarity):
-            calls, total, in_a_row, attempts = (), 0, 0, 0
         self.calls = calls = (*calls[-needed:], call)
-        self.counts = total + 1, in_a_row + 1, attempts
-        waits = in_a_row + 1 >= _PAUSES and paused([span_of(one) for one in calls[-_PAUSES:]])
-        is_equal = len({one.fingerprint for one in calls[-self.times :]}) == 1
-        if len(calls) < (self.times if is_equal else needed) or waits or not_yet(call.output):
+        self.total, self.in_a_row = self.total + 1, self.in_a_row + 1
+        if len({one.fingerprint for one in calls[-self.times :]}) == 1:
+            needed = self.times
+        waits = self.in_a_row >= _PAUSES and paused([span_of(one) for one in calls[-_PAUSES:]])
+        if len(calls) < needed or waits or not_yet(call.output):
             return None
         members = frozenset({call.fingerprint, stable_answer_key(call)})
-        return loop_of(LoopKind.REJECTED, call, times=total + 1, members=members)
+        return loop_of(LoopKind.REJECTED, call, times=self.total, members=members)

@@ -23,7 +23,6 @@ class LoopKind(StrEnum):
     SAME_ERROR = "same_error"
     SAME_CONTENT = "same_content"
     SAME_PAGE = "same_page"
-    KNOWN = "known"
     ELSEWHERE = "elsewhere"
     REWORDED = "reworded"
     TEXT = "text"

@@ -12,8 +12,8 @@ import attrs
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions, writes_text
-from trimtab_doom_loop._effects import Rejections, find_without_effect
-from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._effects import Rejections, find_changes_astray, find_same_content
+from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._repeats import (
     find_duplicates,
     find_interleaved,
@@ -22,19 +22,16 @@ from trimtab_doom_loop._repeats import (
     waits_as_told,
 )
 from trimtab_doom_loop._stagnation import (
-    beginnings_of,
     find_asked_in_other_words,
     find_known,
     find_paged_again,
     find_same_answer,
     find_same_page,
-    find_told_again,
 )
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 from trimtab_signals import (
     NO_ORDERS,
     CallProjection,
-    CallRecord,
     Orders,
     SavedCall,
     SavedTurn,
@@ -42,10 +39,8 @@ from trimtab_signals import (
     ToolProfiles,
     TurnRecord,
     brings_nothing,
-    confirms,
     digest,
     is_aside,
-    is_wait,
     normalise_text,
     orders_in,
     spaced,
@@ -70,9 +65,6 @@ _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
 _WATCH = 300.0
 """Seconds before a call, with a notice in them, that no model takes for one: a timer has run."""
-_KEPT_MESSAGES = 32
-_WORDS = 40
-"""Characters of an answer of a word or two; a longer one says more than that a thing was done."""
 _TIME_APART = 4
 """Characters by which the lengths of two times differ."""
 _WORD = LazyPattern(r"[^\W_]{4,}")
@@ -98,18 +90,16 @@ class SavedLoops:
     turns: tuple[SavedTurn, ...]
     thoughts: SavedLoops | None
     streak: int
-    stale: int
     orders: Orders
     turn: int
     rejections: tuple[SavedCall, ...]
-    rejection_counts: tuple[int, int, int]
+    rejected: tuple[int, int, int]
     said: str | None
     said_before: str | None
     said_times: int
     turnabouts: int
     notices: tuple[str, ...]
     woken: Span | None
-    again: tuple[str, ...]
     loop: Loop | None
     latest: Loop | None
     chant: Loop | None
@@ -134,7 +124,6 @@ class LoopProjection(CallProjection):
         self._rejections = Rejections(limits.times, limits.similarity)
         self._thoughts: LoopProjection | None = None  # of what was thought since the last deed
         self._streak = 0
-        self._stale = 0
         self._turns = 0
         self._obey(NO_ORDERS)
         self._said: Said | None = None
@@ -143,9 +132,6 @@ class LoopProjection(CallProjection):
         self._turnabouts = 0
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
         self._woken: Span | None = None  # of the last call before a notice
-        # The only call since a message of the user, with its answer, then the messages, all
-        # different, between each two such calls.
-        self._again: tuple[str, ...] = ()
 
     # Calls -------------------------------------------------------------------------------------
 
@@ -215,13 +201,13 @@ class LoopProjection(CallProjection):
             self._streak = 1
         rejected = self._rejections.take(action.calls)
         found = None
-        if waits_as_told(actions):
-            self._stale = 0
-        else:
+        if not waits_as_told(actions):
             news = is_news and self._streak == 1
-            found = self._found(action, news=news, same_tool=same_tool) or rejected
-            found = found or find_same_page(actions, self._limits.times)
-            found = found or self._answered_so_again(action)
+            if news:
+                found = self._found_in_news(action, same_tool=same_tool)
+            else:
+                found = self._found_in_repeats(action)
+            found = found or rejected or find_same_page(actions, self._limits.times)
         if found is None:
             self.loop = None
             self.quiet = self.chant is None
@@ -229,46 +215,12 @@ class LoopProjection(CallProjection):
         self.loop = self._latest = self._named(found)
         self.quiet = False
 
-    def _found(self, action: Action, *, news: bool, same_tool: bool) -> Loop | None:
-        """Find a loop of an action, by whether it brought news."""
-        if news:
-            self._stale = 0
-            found = self._found_in_news(action, same_tool=same_tool)
-        else:
-            moves = action.fresh or action.waits or action.clocked
-            self._stale = 0 if moves else self._stale + 1
-            if self._orders.things:
-                self._allow()
-            found = self._found_in_repeats(action)
-        if action.excused:
-            self._stale = 0
-        return found
-
-    def _answered_so_again(self, action: Action) -> Loop | None:
-        """Find a call that alone answers whatever the user says, and brings the same each time.
-
-        Each message may ask for it, so it takes one more than a repeat, and all messages differ.
-        """
-        call, again = action.calls[0], self._again
-        is_alone = len(self._actions.kept) == len(action.calls) == 1
-        if not (is_alone and _says_something(call)):
-            self._again = ()
-            return None
-        key = f"{call.fingerprint} {call.output_hash}"
-        if again[:1] != (key,):
-            self._again = (key,)
-        elif len(again) > self._repeats:
-            members = frozenset({call.fingerprint})
-            found = loop_of(
-                LoopKind.REPEAT, call, times=len(again), members=members, confidence=_DOUBT
-            )
-            return attrs.evolve(found, apart=True)
-        return None
-
     def _found_in_repeats(self, action: Action) -> Loop | None:
         """Find the loop of an action whose calls or answers were there before."""
         (similarity, longest, times), repeats = self._limits, self._repeats
         actions, found = self._actions, None
+        if self._orders.things:
+            self._allow()
         if len(action.calls) >= times:
             found = find_duplicates(action, times)
         if found is None and not action.fresh:
@@ -277,7 +229,7 @@ class LoopProjection(CallProjection):
         if found is None and action.excused:
             return None  # it looks for what may change, whatever else its answers are like
         if similarity >= 1:
-            return found or find_known(actions, self._stale, repeats)
+            return found
         if found is None and (
             not action.news or (action.earlier >= 0 and writes_text(action.calls[0]))
         ):
@@ -285,21 +237,24 @@ class LoopProjection(CallProjection):
         return (
             found
             or find_same_answer(actions, self._streak, repeats, similarity)
-            or find_without_effect(actions, action, times)
-            or find_known(actions, self._stale, repeats)
-            or find_told_again(actions, times)
+            or self._found_without_effect(action)
+            or find_known(actions, repeats)
             or find_asked_in_other_words(actions, times)
         )
 
     def _found_in_news(self, action: Action, *, same_tool: bool) -> Loop | None:
         if self._limits.similarity >= 1:
             return None
-        found = find_without_effect(self._actions, action, self._limits.times)
+        found = self._found_without_effect(action)
         if found is None and same_tool:
             found = find_paged_again(
                 self._actions, action, self._repeats
             ) or find_asked_in_other_words(self._actions, self._repeats)
         return found
+
+    def _found_without_effect(self, action: Action) -> Loop | None:
+        actions, times = self._actions, self._limits.times
+        return find_changes_astray(actions, times) or find_same_content(actions, action, times)
 
     def _teaches_nothing(self, action: Action, before: Action | None) -> bool:
         """Tell whether an action brought what the last one or those of the streak brought."""
@@ -355,8 +310,6 @@ class LoopProjection(CallProjection):
 
     def responded(self, text: TextRecord) -> None:
         """Judge what was said, in itself and beside what was said before."""
-        if len(self._again) > 1 and _is_about(text.text, self._actions):
-            self._again = ()
         chant = _chant(text) or self._said_again(text)
         self.chant = chant and attrs.evolve(chant, turn=self._turns)
         self.quiet = self.loop is None and self.chant is None
@@ -393,11 +346,6 @@ class LoopProjection(CallProjection):
             self._notices.append(notice)
             self._interfered()
             return
-        if self._again:
-            said = digest(normalise_text(message.text))
-            ends = not self._actions.kept or said in self._again
-            ends = ends or _is_about(message.text, self._actions)
-            self._again = () if ends else (*self._again, said)[:_KEPT_MESSAGES]
         self._obey(orders_in(message.text))
         self._begin_anew()
 
@@ -409,7 +357,7 @@ class LoopProjection(CallProjection):
     def _interfered(self) -> None:
         self._actions.clear()
         self._thoughts = None
-        self._streak = self._stale = 0
+        self._streak = 0
         self.loop = self.chant = self._latest = None
         self.quiet = True
 
@@ -417,22 +365,21 @@ class LoopProjection(CallProjection):
 
     def state(self) -> SavedLoops:
         """Return the kept turns, and what can't be derived from them."""
+        rejections = self._rejections
         return SavedLoops(
             turns=tuple([SavedTurn.of(action.turn) for action in self._actions.kept]),
             thoughts=self._thoughts.state() if self._thoughts else None,
             streak=self._streak,
-            stale=self._stale,
             orders=self._orders,
             turn=self._turns,
-            rejections=tuple([call.state() for call in self._rejections.calls]),
-            rejection_counts=self._rejections.counts,
+            rejections=tuple([call.state() for call in rejections.calls]),
+            rejected=(rejections.total, rejections.in_a_row, rejections.settled),
             said=self._said.name if self._said else None,
             said_before=self._said_before.name if self._said_before else None,
             said_times=self._said_times,
             turnabouts=self._turnabouts,
             notices=tuple(self._notices),
             woken=self._woken,
-            again=self._again,
             loop=self.loop,
             latest=self._latest,
             chant=self.chant,
@@ -447,18 +394,17 @@ class LoopProjection(CallProjection):
             self._thoughts = self._like()
             self._thoughts.load_state(state.thoughts)
         self._streak = state.streak
-        self._stale = state.stale
         self._obey(state.orders)
         self._turns = state.turn
-        rejected = [call.restored(self._profiles) for call in state.rejections]
-        self._rejections.calls = tuple(rejected)
-        self._rejections.counts = state.rejection_counts
+        rejected, rejections = state.rejections, self._rejections
+        rejections.calls = tuple([call.restored(self._profiles) for call in rejected])
+        rejections.total, rejections.in_a_row, rejections.settled = state.rejected
         self._said = Said("", state.said) if state.said else None
         self._said_before = Said("", state.said_before) if state.said_before else None
         self._said_times = state.said_times
         self._turnabouts = state.turnabouts
         self._notices.extend(state.notices)
-        self._woken, self._again = state.woken, state.again
+        self._woken = state.woken
         self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
 
@@ -495,23 +441,6 @@ def _is_reading(action: Action, other: Action) -> bool:
     if call.tool == other.calls[0].tool:
         return False
     return call.reads and not call.failed and not action.waits
-
-
-def _says_something(call: CallRecord) -> bool:
-    """Tell whether an answer is more than a confirmation, and nothing that is waited for."""
-    awaited = call.waits or (call.reads and is_wait(call))
-    plain = not (call.failed or call.command is not None or awaited)
-    return plain and call.size > _WORDS and not confirms(call.output)
-
-
-def _is_about(said: str, actions: Actions) -> bool:
-    """Tell whether a text is about what the agent has just read: it tells or asks for it."""
-    call = actions.kept[-1].calls[0] if actions.kept else None
-    return (
-        call is not None
-        and call.reads
-        and not beginnings_of(call.output).isdisjoint(beginnings_of(said))
-    )
 
 
 def _chant(text: TextRecord) -> Loop | None:

@@ -68,8 +68,6 @@ _SEEN: Mapping[LoopKind, str] = {
     LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content.",
     LoopKind.SAME_PAGE: "{times} calls of several tools in a row got one and the same "
     "answer{answer}.",
-    LoopKind.KNOWN: "The last {times} turns made only calls that you had made before, with the "
-    "same answers; the last was {call}.",
     LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "
     "another{answer}.",
     LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "

@@ -16,7 +16,6 @@ from trimtab_doom_loop._actions import (
     Actions,
     hands_on,
     moves_unseen,
-    succeeds,
     waits,
     writes_text,
 )
@@ -45,7 +44,6 @@ from trimtab_signals import (
     name_words,
     names_in,
     paused,
-    says_unchanged,
     spaced,
     span_of,
     waited_too_long,
@@ -68,8 +66,6 @@ _WORD = LazyPattern(r"\w{3,}")
 _FLAG = LazyPattern(
     r"[=:]\s?(?:true|false)\b|\b(?:phase|stage|state|status)(?:[\"']?\s?[=:]|>)", re.IGNORECASE
 )
-_VALUE = LazyPattern(r"[^\"]{8,}")
-"""Characters between quotes that stand in two places by design, and not by chance."""
 _CERTAIN = 0.95
 _DOUBT = 0.8
 """Confidence of rounds: of changes that may each be for something else, not enough for a ban."""
@@ -229,8 +225,6 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
             if moved is not None and moved.kind != action.kind:
                 return _of_one_form(moved.calls[0], action.calls[0])
             later[action.asked] = action
-        if action.changes and action.earlier < 0 and action.asked != first.asked:
-            later.clear()
     return False
 
 
@@ -238,8 +232,6 @@ def _of_one_form(one: CallRecord, other: CallRecord) -> bool:
     """Tell whether two answers show one thing at two times: they have a word in common, or are no
     more than a word or two. A note in the place of what the first call brought is neither.
     """
-    if one.failed or other.failed or says_unchanged(one.output) or says_unchanged(other.output):
-        return False
     brief = max(one.size, other.size) <= _WORDS
     return brief or not set(_WORD.findall(one.output)).isdisjoint(_WORD.findall(other.output))
 
@@ -280,12 +272,11 @@ def _turn_of(actions: Actions, look: CallRecord) -> float:
     """Return from how many seconds on a pause before a look is longer than a turn of this run
     takes, by the pauses before its other calls.
     """
+    calls = [action.calls[-1] for action in actions.kept]
     others = [
-        begun - ended
-        for earlier, later in pairwise(action.calls[-1] for action in actions.kept)
-        if later.fingerprint != look.fingerprint
-        and (ended := earlier.ended) is not None
-        and (begun := later.ended if later.started is None else later.started) is not None
+        later.ended - earlier.ended
+        for earlier, later in pairwise(calls)
+        if later.fingerprint != look.fingerprint and earlier.ended and later.ended
     ]
     if len(others) < _FEWEST_TURNS:
         return _LONGER_THAN_A_TURN
@@ -324,7 +315,6 @@ def find_interleaved(actions: Actions, times: int) -> Loop | None:
     for call in last.calls if not last.excused else ():
         if actions.count(call) < times - 1:
             continue
-        times -= _undoes(actions, last)
         found = actions.occurrences(call)
         if len(found) < times or last.number - found[-times][0] >= within:
             continue
@@ -353,19 +343,6 @@ def find_interleaved(actions: Actions, times: int) -> Loop | None:
     return None
 
 
-def _undoes(actions: Actions, last: Action) -> bool:
-    """Tell whether a change is made again because another by its tool has undone it: since it was
-    made last, nothing was new, though the agent looked.
-    """
-    call = last.calls[0]
-    between = list(actions.since(last.earlier + 1))[1:] if last.earlier >= 0 else []
-    if len(last.calls) > 1 or not _is_change(call) or any(one.fresh for one in between):
-        return False
-    calls = [one.calls[0] for one in between]
-    looked = any(not one.profile.writes for one in calls)
-    return looked and any(one.tool == call.tool and _is_change(one) for one in calls)
-
-
 def _is_change(call: CallRecord) -> bool:
     return bool(call.profile.writes) and not call.failed
 
@@ -384,7 +361,7 @@ def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
     """Tell whether an answer that was not there before came before each call: then the call, say
     a note or a message, is about something else each time.
     """
-    news, later = False, between[0]
+    news = False
     for action in between:
         if any(one.fingerprint == call.fingerprint for one in action.calls):
             if not news and action is not between[0]:
@@ -394,21 +371,9 @@ def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
             action.fresh
             and action.news
             and not any(one.failed or one.tool == call.tool for one in action.calls)
-            and not _only_prepares(action, later)
         ):
             news = True
-        later = action
     return news
-
-
-def _only_prepares(action: Action, later: Action) -> bool:
-    """Tell whether what an action made goes into the look after it, such as a query that was put
-    in other words, and the look brought what was there before: no news for what comes next.
-    """
-    made, look = action.calls[0], later.calls[0]
-    if len(action.calls) + len(later.calls) > 2 or later.news or not look.reads:
-        return False
-    return any(value in look.params_text for value in _VALUE.findall(made.output))
 
 
 def find_like_rounds(actions: Actions, longest: int, times: int, similarity: float) -> Loop | None:
@@ -425,21 +390,6 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
             loop = _rounds(actions, length, len(tail) // length, LoopKind.LIKE_CYCLE)
             return loop and attrs.evolve(loop, confidence=confidence)
     return None
-
-
-def _goes_back(round_: Sequence[Action]) -> bool:
-    """Tell whether deeds undo each other: numbers that their answers have in common, and that are
-    no arguments, differ within a round, and so come back in each.
-    """
-    states: dict[tuple[str, ...], set[str]] = {}
-    for action in round_:
-        call = action.calls[0]
-        if call.reads or call.failed or len(action.calls) > 1:
-            return False
-        for slot in call.shape.slots:
-            if slot.label and slot.value not in call.params_text:
-                states.setdefault(slot.label, set()).add(slot.value)
-    return any(len(values) == len(round_) for values in states.values())
 
 
 def _in_step(kept: Sequence[Action], length: int) -> list[Action]:
@@ -460,7 +410,6 @@ def _certainty(tail: Sequence[Action], length: int, times: int, similarity: floa
     many.
     """
     rounds = len(tail) // length
-    undone = _goes_back(tail[-length:])
     says = shows = found = told = tried = again = False
     near = all(a.brought == b.brought for a, b in zip(tail, tail[length:], strict=False))
     handed = True
@@ -478,14 +427,10 @@ def _certainty(tail: Sequence[Action], length: int, times: int, similarity: floa
         if varied > 1:
             passed = alike_but_for_numbers(calls) and _handed(tail, place, length)
             handed = handed and passed
-            near = (
-                near
-                and (undone or tells or moves_unseen(last))
-                and (passed or alike(calls, similarity))
-            )
+            near = near and (tells or moves_unseen(last)) and (passed or alike(calls, similarity))
     if again and handed:
         return _DOUBT
-    if rounds > times and (found or (near and (shows or undone))):
+    if rounds > times and (found or (near and shows)):
         return _CERTAIN
     if rounds >= 2 * times and near and says:
         return _CERTAIN
@@ -514,7 +459,8 @@ def _same_step(later: Action, earlier: Action, after: Action) -> bool:
         return False
     if HANDLE.sub("#", one.output) != HANDLE.sub("#", other.output):
         return False
-    return bool(one.profile.writes) or succeeds(one) or hands_on(other, after.calls[0])
+    done = one.profile.writes or confirms(one.output)
+    return bool(done) or hands_on(other, after.calls[0])
 
 
 def find_duplicates(action: Action, times: int) -> Loop | None:

@@ -9,10 +9,8 @@ from itertools import pairwise
 from trimtab.text import LazyPattern
 from trimtab_signals import (
     CallRecord,
-    error_signature,
     finds_nothing,
     mentions_failure,
-    operation,
     reports_nothing,
 )
 
@@ -47,14 +45,11 @@ _RETOLD = 0.4
 """Of what not all of some texts hold, the share that others hold too: 0.43 and more in messages,
 notes and questions in other words, 0.25 and less where each is about another thing."""
 _KEPT = 0.9
-"""Of the parts of a draft, what the next one still holds: a word or two are put better."""
+"""Of the parts of a draft, what the next one still holds."""
 _BARE = 3
 """Times that a deed was done without its additions: then they are decoration."""
-_SHORTEST_SUBJECT = 4
 _STEM = 4
 """Four letters tell most words apart and leave their endings out."""
-_IN_COMMON = 2
-"""Arguments of a message that are the same in each: who gets it, and what it is about."""
 
 
 def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
@@ -109,46 +104,17 @@ def _grams_of(text: str) -> frozenset[str]:
     )
 
 
-def in_one_text(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether one text is all that differs in the arguments of calls."""
-    return sum(len({*texts}) > 1 for texts in _columns(calls)) == 1
-
-
-def same_message(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether calls send one message in other words: they differ in one text, whose numbers
-    are the same each time, and have two texts in common, such as who gets it and what it is about.
-    """
-    columns = [set(column) for column in _columns(calls)]
-    differing = [column for column in columns if len(column) > 1]
-    common = sum(len(min(column)) >= _SHORTEST_SUBJECT for column in columns if len(column) == 1)
-    if len(differing) != 1 or common < _IN_COMMON:
-        return False
-    numbers = {frozenset(_NUMBER.findall(text)) for text in differing[0]}
-    return len(numbers) == 1 and numbers != {frozenset()} and all(" " in t for t in differing[0])
-
-
 def answer_key(call: CallRecord) -> str:
     """Return a key that is equal for equal answers, whatever the arguments were.
 
     A failure's key is its signature, unless the answer is much longer (a rejected change is often
-    shown in full). So is that of a line in which a command complains, for a pipe hides the status.
-    All answers of a tool that found nothing have one key.
+    shown in full). All answers of a tool that found nothing have one key.
     """
     if call.signature and (call.size <= _SHORT or call.profile.writes):
         return f"{call.tool}\n{call.signature}"
     if call.profile.read_only and call.size <= _SHORT and finds_nothing(call.output):
         return f"{call.tool}\n"
-    if _is_complaint(call):
-        return f"{call.tool}\n{error_signature(call.output, call.command or call.params_text)}"
     return f"{call.tool}\n{call.output_hash}"
-
-
-def _is_complaint(call: CallRecord) -> bool:
-    """Tell whether an answer is a line in which some program complains: it names itself first."""
-    if call.command is None:
-        return False  # what a document tells holds such words too
-    said = call.output
-    return call.size <= _SHORT and "\n" not in said and ": " in said and mentions_failure(call)
 
 
 def stable_answer_key(call: CallRecord) -> str:
@@ -219,10 +185,6 @@ def attempts(calls: Sequence[CallRecord]) -> bool:
     words = [_parts(call.params_text) for call in calls]
     counts = Counter(part for parts in words for part in parts)
     often = {part for part, count in counts.items() if _ATTEMPTS * count >= len(calls) > count}
-    subject = {part for part, count in counts.items() if count == len(calls)}
-    tools = Counter(operation(call.command) if call.command else call.tool for call in calls)
-    if len(tools) > 1 and len(subject) > 0:  # one thing, by several programs
-        return True
     texts = [frozenset(_TOKEN.findall(call.params_text.lower())) for call in calls]
     most = Counter(token for text in texts for token in text)
     # Nothing of its own: the words of others in another order, or fewer of them.
@@ -235,8 +197,6 @@ def respelled(calls: Sequence[CallRecord]) -> bool:
     """Tell whether calls try one value in several spellings, or with additions, and all else is
     equal: three quarters of the values hold the letters of one (``won``, ``Won``, ``closed_won``).
     """
-    if numbered_names(calls) or alike_but_for_numbers(calls):
-        return False
     differing = [column for column in _columns(calls) if len({*column}) > 1]
     if len(differing) != 1:
         return False

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise, starmap, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, hands_on, moves_unseen, waits, writes_text
+from trimtab_doom_loop._actions import Action, Actions, hands_on, moves_unseen, writes_text
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (
@@ -16,12 +15,10 @@ from trimtab_doom_loop._similarity import (
     attempts,
     different_things,
     each_names_its_own,
-    in_one_text,
     numbered_names,
     one_deed,
     respelled,
     retold,
-    same_message,
     stable_answer_key,
 )
 from trimtab_signals import (
@@ -56,7 +53,6 @@ _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
 _OFTEN = 4
 """A quarter of the calls come back: they go round, and through no list."""
 _NUMBER = LazyPattern(r"\d{1,6}")
-_TEXT = LazyPattern(r'="([^"]{3,})"')
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
 _SHOWS = LazyPattern(r"\w://\w")
 _SMALLEST = 60
@@ -79,15 +75,13 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     tail = list(actions.kept)[-min(streak, 4 * times) :]
     calls = [action.calls[0] for action in tail]
     needed: int | None
-    if _asked_again(calls, times):
-        needed = 0
-    elif (
+    if (
         len({call.fingerprint for call in calls}) < times
         or watches_in_turn(actions, tail)
         or each_names_its_own(calls)
     ):
         return None
-    elif any(map(moves_unseen, calls)):
+    if any(map(moves_unseen, calls)):
         needed = 2 * times if _hunts(calls) else None
     elif any(action.waits for action in tail):  # only words say that it goes on
         needed = _MORE_FOR_CONTENT
@@ -105,16 +99,6 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     return loop_of(kind, last, times=streak, members=members)
 
 
-def _asked_again(calls: Sequence[CallRecord], times: int) -> bool:
-    """Tell whether the last call itself was made so often, with others in between that brought
-    the same content.
-    """
-    last = calls[-1]
-    if last.profile.writes or last.size < _SMALLEST or confirms(last.output) or waits(last):
-        return False
-    return sum(call.fingerprint == last.fingerprint for call in calls) >= times
-
-
 def _hunts(calls: Sequence[CallRecord]) -> bool:
     """Tell whether moves on a screen go back and forth while the answers show that it stays the
     same. An agent that fills in a form goes down the page.
@@ -129,7 +113,7 @@ def _hunts(calls: Sequence[CallRecord]) -> bool:
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
-    if last.failed or _complains(last) or all(map(_changes_nothing, calls)):
+    if last.failed or _complains(last):
         return _needed_for_failures(calls)
     again = calls[1:]
     if alike_but_for_numbers(again) and all(starmap(hands_on, pairwise(again))):
@@ -143,12 +127,6 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     if last.profile.writes or confirms(last.output) or _is_little(last):
         return _needed_for_little(calls)
     return _needed_for_content(calls, similarity)
-
-
-def _changes_nothing(call: CallRecord) -> bool:
-    """Tell whether a change puts a text in the place of the same text."""
-    texts = _TEXT.findall(call.params_text)
-    return len(texts) > len(set(texts))
 
 
 def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
@@ -190,23 +168,17 @@ def _is_nothing(call: CallRecord) -> bool:
 
 
 def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
-    if calls[-1].command is not None and len({c.output_fingerprint for c in calls}) == len(calls):
-        return None  # any program may say so of what it has done with each
     last = calls[-1]
+    if last.command is not None and len({c.output_fingerprint for c in calls}) == len(calls):
+        return None  # any program may say so of what it has done with each
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
     back = len(calls) - len({call.fingerprint for call in calls})
-    came_back, same = back > 0, same_message(calls)
-    sent_again = _OFTEN * back >= len(calls) and in_one_text(calls)
-    says_again = retold(calls) or (sent_again and all(map(writes_text, calls)))
-    if last.profile.writes and (same or says_again):  # whoever is written to reads each of them
-        return _MORE_FOR_ERROR if same or came_back or retold(calls, 1) else _MORE_FOR_NUMBERS
+    says_again = retold(calls)
+    if last.profile.writes and says_again:  # whoever is written to reads each of them
+        return _MORE_FOR_ERROR if back or retold(calls, 1) else _MORE_FOR_NUMBERS
     if says_again or one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
-    values = {slot.value for slot in last.shape.slots} - {"~"}
-    states = [value for value in values if value not in last.params_text]
-    if len(states) > 1 and len({call.fingerprint for call in calls}) < len(calls) - 1:
-        return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
     told = last.profile.writes or confirms(last.output)
     return _MORE_FOR_NUMBERS if not told and attempts(calls) else None
 
@@ -233,16 +205,11 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
     """Find one long answer to whatever is done with several tools: a page that doesn't change, or
     a sentence that two readers of different things bring.
     """
-    kept, action = actions.kept, actions.kept[-1]
-    last = action.calls[0]
-    if last.size < _SMALLEST or len(kept) <= times or kept[-2].calls[0].size != last.size:
+    last = actions.kept[-1].calls[0]
+    if last.size < _SMALLEST:
         return None
-    if action.may_repeat is False and action.number - action.alike <= times:
-        return None  # that one would show it too
-    if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
-        return None
-    latest_first = (action.calls[0] for action in reversed(kept))
-    same = list(takewhile(lambda call: call.size == last.size and _shows(call, last), latest_first))
+    latest_first = (action.calls[0] for action in reversed(actions.kept))
+    same = list(takewhile(lambda call: _shows(call, last), latest_first))
     tools = dict.fromkeys(call.tool for call in same)
     reads = len(tools) > 1 and all(call.reads for call in same)
     needed = times + (1 if reads else _MORE_FOR_PAGE)
@@ -258,18 +225,16 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
 
 
 def _shows(call: CallRecord, last: CallRecord) -> bool:
-    return not call.failed and call.output_fingerprint == last.output_fingerprint
+    """Tell whether a call brought what the last one did; the sizes are compared first."""
+    same_size = call.size == last.size and not call.failed
+    return same_size and call.output_fingerprint == last.output_fingerprint
 
 
-def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
+def find_known(actions: Actions, times: int) -> Loop | None:
     """Find actions that go on without a new answer: see the functions below."""
     needed = 3 * times - 1
     action = actions.kept[-1]
-    if action.excused:
-        return None
-    if stale >= needed and (found := _all_again(actions, stale, times)):
-        return found
-    if len(action.calls) != 1 or action.waits:
+    if action.excused or len(action.calls) != 1 or action.waits:
         return None
     call = action.calls[0]
     if actions.count(call) < needed:
@@ -277,26 +242,6 @@ def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
     if call.failed or call.profile.writes:
         return None
     return _answered_in_other_words(actions, call, needed)
-
-
-def find_told_again(actions: Actions, times: int) -> Loop | None:
-    """Find answers that one tool has all given before, whatever it was asked: documents that are
-    read a third time, each time with another reason.
-    """
-    kept, tail = actions.kept, list(islice(reversed(actions.kept), 2 * times))
-    if len(tail) < 2 * times or any(action.news or len(action.calls) > 1 for action in tail):
-        return None
-    if len({action.brought for action in tail}) < 2 or all(action.waits for action in tail):
-        return None
-    calls = [action.calls[0] for action in tail]
-    if any(one.tool != calls[0].tool or one.failed or one.profile.writes for one in calls):
-        return None
-    if any(one.size < _SMALLEST or confirms(one.output) for one in calls):
-        return None
-    came = Counter(action.brought for action in kept)
-    if any(came[action.brought] < times for action in tail[:times]):
-        return None
-    return _loop(calls[0], sum(came[brought] for brought in {one.brought for one in tail}))
 
 
 def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | None:
@@ -320,20 +265,6 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
             again = 0 if _SHARE * len(page.pieces - known) >= len(page.pieces) else again + 1
             known |= page.pieces
     return _loop(call, again) if again >= needed else None
-
-
-def _all_again(actions: Actions, stale: int, times: int) -> Loop | None:
-    """Find actions whose calls were all made `times` times before, each with the same answer."""
-    calls = [call for action in islice(reversed(actions.kept), stale) for call in action.calls]
-    if any(actions.count(call) < times for call in calls):
-        return None
-    return loop_of(
-        LoopKind.KNOWN,
-        calls[0],
-        times=stale,
-        members=frozenset(call.fingerprint for call in calls),
-        tools=tuple(dict.fromkeys(call.tool for call in calls)),
-    )
 
 
 def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
