@@ -27,7 +27,6 @@ from trimtab_signals import (
     digest,
     is_wait,
     operation,
-    without_input,
 )
 
 MOST_ATTEMPTS = 64
@@ -55,6 +54,7 @@ class Attempt:
         kind: the tool, or the program in a shell.
         signature: what identifies the failure, whatever number of errors it states.
         output: the key line of the failure.
+        left: how many errors it states, 0 if it states none.
         times: how often it failed.
         fine: turns without a failure since.
     """
@@ -62,24 +62,12 @@ class Attempt:
     kind: str
     signature: str
     output: str
+    left: int
     times: int = 1
     fine: int = 0
 
 
-@attrs.frozen(kw_only=True)
-class SavedAttempts:
-    """An `Attempts` projection as a snapshot keeps it."""
-
-    turn: int
-    consulted_at: int | None
-    changes: str
-    mended: str
-    attempts: dict[str, Attempt]
-    left: dict[str, int]
-    form: str
-    told: str
-
-
+@attrs.define(eq=False)
 class Attempts(CallProjection):
     """The attempts of one run that failed and are not repaired.
 
@@ -88,31 +76,26 @@ class Attempts(CallProjection):
     the same attempt; ten calls that fail in one turn are one. A failure is repaired when the same
     operation succeeds, or fails in another way after a change; one that differs in a word only is
     the same unless it names another thing, in quotes, or the change names the word. A failure with
-    fewer errors than the one before is progress as well. If one program refuses one input after
-    the other, each answer says something new: only the first is an attempt. A consultation and a
-    new request of the user end all attempts.
-
-    Args:
-        tool: the tool of consultation.
+    fewer errors than the one before is progress as well. A consultation and a new request of the
+    user end all attempts.
 
     Attributes:
         consulted_at: number of the turn of the last consultation, None before the first.
         turn: number of the last closed turn.
+
+    Args:
+        tool: the tool of consultation.
     """
 
-    rests = True
+    rests = True  # class-wide: only a failure ends the quiet
 
-    def __init__(self, tool: str) -> None:
-        self.quiet = True
-        self._tool = tool
-        self.turn = -1
-        self.consulted_at: int | None = None
-        self._done: list[CallRecord] = []  # since the last failure; which of it changed something
-        self._changes = ""  # is computed at the next one
-        self._mended = ""  # what these changes name
-        self._attempts: dict[str, Attempt] = {}
-        self._left: dict[str, int] = {}
-        self._form = self._told = ""
+    _tool: str
+    quiet: bool = True
+    turn: int = -1
+    consulted_at: int | None = None
+    _attempts: dict[str, Attempt] = attrs.field(factory=dict)
+    _changes: str = ""  # a digest of what was changed since the last failure
+    _mended: str = ""  # what these changes name
 
     @property
     def count(self) -> int:
@@ -131,28 +114,20 @@ class Attempts(CallProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
-        self.turn, calls = turn.number, turn.calls
-        wanted, has_failed = self._tool, False
-        for call in calls:
-            if call.failed:
-                has_failed = True
-            # A consultation by any caller, with any outcome.
-            if call.tool.endswith(wanted) and is_tool(call.tool, wanted):
-                self.consulted_at = self.turn
-                self._forget()
-        if self.quiet and not has_failed:
-            if len(self._done) < MOST_ATTEMPTS:
-                self._done += calls
-            return
-        asked = [call for call in calls if call.caller is CallOrigin.MODEL]
-        failures = [call for call in asked if self._counts(call) and not self._asks(call)]
+        self.turn = turn.number
+        # A consultation by any caller, with any outcome.
+        if any(is_tool(call.tool, self._tool) for call in turn.calls):
+            self.consulted_at = self.turn
+            self._forget()
+        asked = [call for call in turn.calls if call.caller is CallOrigin.MODEL]
+        failures = [call for call in asked if self._counts(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:
             if not call.failed:
                 self._succeeded(call, wrong)
         if failures:
             self._note(failures[0], "+".join(sorted({call.fingerprint for call in failures})))
-        elif self._attempts:
+        else:
             self._lapse()
         self.quiet = not self._attempts
 
@@ -164,18 +139,12 @@ class Attempts(CallProjection):
     def _counts(self, call: CallRecord) -> bool:
         return call.failed and not is_wait(call) and not is_tool(call.tool, self._tool)
 
-    def _asks(self, call: CallRecord) -> bool:
-        """Tell whether a failure is the answer of the program that failed last to other input."""
-        form, told = self._form, self._told
-        self._form = without_input(call.command) if call.command else ""
-        self._told = call.output
-        return form != "" and form == self._form and told != call.output
-
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         if self._attempts and (kind := _kind(call)) not in wrong:
             self._drop(kind)
-        if len(self._done) < MOST_ATTEMPTS:
-            self._done.append(call)
+        if not call.reads:
+            self._changes = digest(self._changes + call.fingerprint)
+            self._mended = f"{self._mended} {call.params_text}"[-_MENDED_KEPT:]
 
     def _lapse(self) -> None:
         for key, attempt in tuple(self._attempts.items()):
@@ -183,85 +152,34 @@ class Attempts(CallProjection):
             if attempt.fine > LAPSE:
                 del self._attempts[key]
 
-    def _drop(self, kind: str, but: str = "", mended: str = "") -> None:
-        """Forget the attempts of `kind`, except those that failed with the signature `but`, or
-        nearly so, unless what they name was changed.
-
-        Args:
-            kind: the operation.
-            but: the signature; empty for none.
-            mended: what the changes since the last failure name.
-        """
-        if not but:
-            self._left.pop(kind, None)
+    def _drop(self, kind: str, signature: str = "") -> None:
+        """Forget the attempts of an operation, but for those that failed as `signature` tells."""
         for key, attempt in tuple(self._attempts.items()):
-            if attempt.kind == kind and not (but and _stays(attempt, but, mended)):
+            stays = signature and _stays(attempt, signature, self._mended)
+            if attempt.kind == kind and not stays:
                 del self._attempts[key]
 
     def _note(self, call: CallRecord, calls: str) -> None:
-        changes, mended = self._changed(), self._mended
-        self._changes = self._mended = ""
-        key, kind = digest(calls + changes), _kind(call)
+        key, kind = digest(calls + self._changes), _kind(call)
         signature = _LEFT.sub("#", call.signature)
-        if changes:
-            self._drop(kind, signature, mended)
-        self._compare(kind, call.output)
+        if self._changes:
+            self._drop(kind, signature)
+        self._changes = self._mended = ""
+        found = _LEFT.search(call.output)
+        left = int(found[1]) if found else 0
+        if left and any(left < one.left for one in self._attempts.values() if one.kind == kind):
+            self._drop(kind)
         known = self._attempts.pop(key, None)
         for attempt in self._attempts.values():
             attempt.fine *= attempt.kind != kind
         if known is not None:
             self._attempts[key] = attrs.evolve(known, times=known.times + 1, fine=0)
         elif len(self._attempts) < MOST_ATTEMPTS:
-            self._attempts[key] = Attempt(kind, signature, call.output)
-
-    def _changed(self) -> str:
-        """Return what was changed since the last failure."""
-        done = [call for call in self._done if not call.failed and not call.reads]
-        self._done = []
-        self._changes += "".join(call.fingerprint for call in done)
-        named = " ".join(call.params_text for call in done)
-        self._mended = f"{self._mended} {named}"[-_MENDED_KEPT:] if named else self._mended
-        return self._changes
-
-    def _compare(self, kind: str, output: str) -> None:
-        """Drop the attempts of `kind` if fewer errors are left than the last time."""
-        match = _LEFT.search(output)
-        if match is None:
-            return
-        left = int(match[1])
-        if left < self._left.get(kind, left):
-            self._drop(kind)
-        if kind in self._left or len(self._left) < MOST_ATTEMPTS:
-            self._left[kind] = left
+            self._attempts[key] = Attempt(kind, signature, call.output, left)
 
     def _forget(self) -> None:
         self._attempts, self.quiet = {}, True
-        self._left = {}
-        self._done, self._changes, self._mended = [], "", ""
-
-    def state(self) -> SavedAttempts:
-        """Return everything."""
-        self._changed()
-        return SavedAttempts(
-            turn=self.turn,
-            consulted_at=self.consulted_at,
-            changes=self._changes,
-            mended=self._mended,
-            attempts=self._attempts,
-            left=self._left,
-            form=self._form,
-            told=self._told,
-        )
-
-    def load_state(self, state: SavedAttempts) -> None:
-        """Take back what `state` returned."""
-        self.turn = state.turn
-        self.consulted_at = state.consulted_at
-        self._changes, self._mended = state.changes, state.mended
-        self._attempts = state.attempts
-        self.quiet = not self._attempts
-        self._left = state.left
-        self._form, self._told = state.form, state.told
+        self._changes = self._mended = ""
 
 
 def _stays(attempt: Attempt, signature: str, mended: str) -> bool:
