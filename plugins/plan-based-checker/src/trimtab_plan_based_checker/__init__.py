@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import attrs
 
@@ -20,7 +20,6 @@ from trimtab import (
     ToolInvoked,
     hookimpl,
 )
-from trimtab.events import UserMessage, is_done
 from trimtab.text import quote, shorten, text_option
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker._waiting import Waits
@@ -29,6 +28,7 @@ from trimtab_signals import CallProjection, CallRecord
 
 __all__ = ["PlanBasedChecker"]
 
+P = TypeVar("P", bound=CallProjection)
 
 STEPS = ("steps", "todos", "plan", "tasks", "items", "task_list", "todoList")
 TITLES = (
@@ -41,24 +41,12 @@ LONGEST_TITLE = 200
 """Characters; those of trimtab-planning have at most as many."""
 
 
-@attrs.frozen
-class Step:
-    """One step.
-
-    Args:
-        title: what is to be done; at most 200 characters.
-        done: whether it needs no more work; None if the plan doesn't say.
-    """
-
-    title: str
-    done: bool | None
-
-
-def steps_of(plan: Any) -> tuple[Step, ...] | None:
+def steps_of(plan: Any) -> tuple[PlanStep, ...] | None:
     """Return the steps of an attrs object, a dataclass, a mapping or a list.
 
     Returns:
-        None if `plan` has no steps that could be recognised.
+        None if `plan` has no steps that could be recognised. A step without a status may be done
+        or not.
     """
     items = plan if isinstance(plan, list | tuple) else _first(plan, STEPS)
     if isinstance(items, Mapping):
@@ -68,18 +56,19 @@ def steps_of(plan: Any) -> tuple[Step, ...] | None:
     return tuple(_step(number, item) for number, item in enumerate(items, 1))
 
 
-def _step(number: int, item: Any) -> Step:
+def _step(number: int, item: Any) -> PlanStep:
     title = item if isinstance(item, str) else _first(item, TITLES)
     words = title if isinstance(title, str) and title.strip() else f"Step {number}"
-    return Step(words[:LONGEST_TITLE], _done(item))
+    return PlanStep(words[:LONGEST_TITLE], _status(item))
 
 
-def _done(item: Any) -> bool | None:
+def _status(item: Any) -> str:
     status = _first(item, STATUSES)
-    if isinstance(status, str | Enum):
-        return is_done(status)
-    flag = status if isinstance(status, bool) else _first(item, FLAGS)
-    return flag if isinstance(flag, bool) else None
+    word = status.value if isinstance(status, Enum) else status
+    if isinstance(word, str):
+        return word
+    flag = word if isinstance(word, bool) else _first(item, FLAGS)
+    return ("done" if flag else "pending") if isinstance(flag, bool) else ""
 
 
 def _first(holder: Any, names: Iterable[str]) -> Any:
@@ -96,30 +85,21 @@ class SeenPlan(CallProjection):
     """The plan of one run, as its tool calls show it.
 
     Attributes:
+        steps: none if no plan was seen.
         current: whether it was changed since the user last spoke; the plan of an earlier request
             does not keep the agent from stopping after a new one.
     """
 
+    steps: tuple[PlanStep, ...] = ()
     current: bool = False
-    _steps: tuple[PlanStep, ...] = ()
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The steps; none if no plan was seen. A step without a status may be done or not."""
-        return tuple(Step(step.title, step.done if step.status else None) for step in self._steps)
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Follow a call; one that failed or was refused has changed no plan."""
-        if not call.failed and event.outcome is Outcome.OK:
-            self.take(event)
-
-    def take(self, event: ToolInvoked) -> None:
-        """Follow a call that succeeded."""
-        if not is_plan_tool(event.tool):
+        if not is_plan_tool(event.tool) or call.failed or event.outcome is not Outcome.OK:
             return
-        steps = plan_after(self._steps, event.tool, event.params, event.result, unknown="")
+        steps = plan_after(self.steps, event.tool, event.params, event.result, unknown="")
         if steps is not None:
-            self.current, self._steps = True, steps
+            self.steps, self.current = steps, True
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Put the plan aside until a call changes it again."""
@@ -194,8 +174,8 @@ class PlanBasedChecker:
     def run_opened(self, context: RunContext) -> None:
         """Watch the run for plans."""
         if self.from_tools:
-            context.trajectory.attach(NAME, SeenPlan())
-        context.trajectory.attach(WAITS, Waits())
+            _followed(context, NAME, SeenPlan)
+        _followed(context, WAITS, Waits)
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         """Return ok, or incomplete with the titles of the first open steps."""
@@ -204,12 +184,12 @@ class PlanBasedChecker:
             return TaskCompletionResult.unverified("the plan in the session has no steps to read")
         if not steps:
             return TaskCompletionResult.ok("No plan has been created.")
-        if all(step.done is None for step in steps):
+        if not any(step.status for step in steps):
             return TaskCompletionResult.unverified("the plan doesn't say which steps are done")
         return self._verdict(steps, context)
 
     def _verdict(
-        self, steps: Sequence[Step], context: TaskCompletionContext
+        self, steps: Sequence[PlanStep], context: TaskCompletionContext
     ) -> TaskCompletionResult:
         left = [step for step in steps if not step.done]
         if not left:
@@ -218,7 +198,8 @@ class PlanBasedChecker:
             return TaskCompletionResult.ok(f"{said} of the plan {'is' if one else 'are'} done.")
         titles = [step.title for step in left]
         ended = [step.title for step in steps if step.done]
-        reason = "" if context.final else _waits(context).reason(titles, ended)
+        waits = _followed(context, WAITS, Waits)
+        reason = "" if context.final else waits.reason(titles, ended)
         if reason:
             return TaskCompletionResult.unverified(f"{len(left)} steps are open, but {reason}")
         message = SEED if self.wording == "seed" else self.message
@@ -228,12 +209,12 @@ class PlanBasedChecker:
             shorten(text, LONGEST_TEXT), progress=f"{done}/{len(steps)}"
         )
 
-    def _steps(self, context: TaskCompletionContext) -> Sequence[Step] | None:
+    def _steps(self, context: TaskCompletionContext) -> Sequence[PlanStep] | None:
         plan = _newest(context.session[self.plan_type], context.run_id)
         steps = () if plan is None else steps_of(plan)
         if steps or steps is None or not self.from_tools:
             return steps
-        seen = _seen(context)
+        seen = _followed(context, NAME, SeenPlan)
         return seen.steps if seen.current else ()
 
 
@@ -250,38 +231,13 @@ def _newest(plans: Slice[Any], run_id: str) -> Any:
     return own[-1] if own else None
 
 
-def _seen(context: TaskCompletionContext) -> SeenPlan:
-    """Return the plan seen in the run; read from the record if no projection was attached."""
-    watched = context.trajectory.projection(NAME)
-    if isinstance(watched, SeenPlan):
-        return watched
-    seen = SeenPlan()
-    for event in _record(context):
-        if isinstance(event, UserMessage):
-            seen.user_spoke(MessageRecord(event.text, event.notification))
-        elif event.outcome is Outcome.OK:
-            seen.take(event)
-    return seen
+def _followed(context: RunContext, name: str, kind: type[P]) -> P:
+    """Return a projection of the run, up to date; one that joins late has seen the record."""
+    context.trajectory.attach(name, kind())
+    return cast("P", context.trajectory.projection(name))
 
 
-def _waits(context: TaskCompletionContext) -> Waits:
-    """Return what the agent waits for; nothing if no projection was attached."""
-    watched = context.trajectory.projection(WAITS)
-    return watched if isinstance(watched, Waits) else Waits()
-
-
-def _record(context: TaskCompletionContext) -> list[ToolInvoked | UserMessage]:
-    """Return the messages and calls of the run, in the order in which they came."""
-    session, run_id = context.session, context.run_id
-    events: list[ToolInvoked | UserMessage] = [
-        *session[UserMessage].all(),
-        *session[ToolInvoked].all(),
-    ]
-    own = (event for event in events if event.run_id == run_id)
-    return sorted(own, key=lambda event: event.elapsed or 0.0)
-
-
-def _named(steps: Sequence[Step]) -> str:
+def _named(steps: Sequence[PlanStep]) -> str:
     """Return ``Steps 'a' and 'b' are``: at most three, shortened, then ``...``."""
     shown = [f"'{quote(step.title, LONGEST_SHOWN)[1:-1]}'" for step in steps[:SHOWN]]
     if len(steps) == 1:
