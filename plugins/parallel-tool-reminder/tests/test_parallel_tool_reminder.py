@@ -357,13 +357,6 @@ def test_who_asked_for_one_call_at_a_time_need_not_say_so_again():
     assert not any(agent.turns(*reads(6)))
 
 
-@pytest.mark.parametrize("name", ["seite", "bölüm", "第", "wave"])
-def test_parts_of_one_thing_come_in_order_whatever_counts_them(name):
-    parts = [("get_book", {"id": "b7", name: n}, f"text of number {n}") for n in range(1, 7)]
-
-    assert not any(Agent().turns(*parts))
-
-
 @pytest.mark.parametrize(
     "command", ["npm view {}", "aws s3 ls s3://{}", "pip show {}", "gh pr view {}", "rg {}Config"]
 )

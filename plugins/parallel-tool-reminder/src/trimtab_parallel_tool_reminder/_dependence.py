@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -27,8 +26,6 @@ LONGEST_VALUE = 2_000
 LONGEST_ANSWER = 60_000
 """Values and characters that are compared of a call: more cost time, and what a call takes from
 an answer stands among them."""
-LAST_PART = 20
-"""Numbers up to which one and the next are taken for parts; ids of things are larger."""
 SHORTEST_PART = 3
 SHORTEST_WORD = 4
 """A part or word that is shorter stands in any answer by chance."""
@@ -53,8 +50,9 @@ _SUFFIX = 2
 """Words at the beginning of a name in which such a word counts."""
 # An address as a whole, or the path of a file.
 _FILE = LazyPattern(r"\w{2,12}://[^\s\"'<>,}\]]+|(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
-_SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
-_SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
+_SEARCHES = frozenset(
+    {"ack", "ag", "fd", "find", "glob", "grep", "lookup", "query", "rg", "search"}
+)
 
 
 @attrs.define(eq=False, slots=False)
@@ -111,9 +109,9 @@ class Link:
     @cached_property
     def searches(self) -> bool:
         """Whether it looks for something, rather than at something known."""
-        if self.call.command is not None:
-            return not _SEARCHERS.isdisjoint(operation(self.call.command).split()[:1])
-        return not _SEARCHES.isdisjoint(name_words(self.call.tool))
+        command = self.call.command
+        words = name_words(self.call.tool) if command is None else operation(command).split()[:1]
+        return not _SEARCHES.isdisjoint(words)
 
     def state(self) -> SavedLink:
         """Return what a snapshot keeps; the answer is bounded, the arguments become values."""
@@ -139,25 +137,24 @@ def could_be_one_of_several(
     something was done; by the user alone, where its name is that of a move on a screen.
     """
     call, profile = link.call, link.call.profile
-    if call.failed or call.waits:
+    if call.waits or leaves_running(call):
         return False
     if call.command is not None:
-        return "sleep" not in call.command and call.reads and not leaves_running(call)
-    if not profile.independent:
-        if profile.writes or not _ALONE.isdisjoint(name_words(call.tool)[:_SUFFIX]):
-            return False
-        is_safe = profile.read_only or _was_asked_for(link, request)
-        if not is_safe and (profile.opaque or not _was_named(link, others, named())):
-            return False
-    return not leaves_running(call)
+        return "sleep" not in call.command and call.reads
+    joins = not profile.writes and _ALONE.isdisjoint(name_words(call.tool)[:_SUFFIX])
+    if profile.independent or (joins and profile.read_only):
+        return True
+    if not joins or not link.leaves or confirms(call.output):
+        return False
+    return _was_asked_for(link, request) or (
+        not profile.opaque and _was_named(link, others, named())
+    )
 
 
 def _was_asked_for(link: Link, request: str) -> bool:
     """Tell whether the user named all that a call is about; its number stands in the request, or
     between the first and the last of several: "flats 1 to 10".
     """
-    if not link.leaves or confirms(link.call.output):
-        return False
     spans = [(int(first), int(last)) for first, last in _SPAN.findall(request)]
     return all(
         _stands(request, one)
@@ -170,8 +167,6 @@ def _was_named(link: Link, others: Sequence[Link], named: str) -> bool:
     """Tell whether a text names all that a call is about, or what sets it apart from another call
     of its tool, as one entry of a list from the next.
     """
-    if not named or not link.leaves or confirms(link.call.output):
-        return False
     if all(_stands(named, one) for one in link.leaves):
         return True
     return any(
@@ -226,15 +221,13 @@ def depends(link: Link, earlier: Sequence[Link], request: str = "") -> bool:
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
             return True
-        if _counts_on(link, other):
-            return True
         if link.searches and other.searches and _are_both_named(link, other, request):
             continue
         if other.searches and finds_nothing(other.answer):
             return True
         if link.searches and other.searches and _rewords(link, other):
             return True
-        if _looks_again(link, other):
+        if link.files & other.files:
             return True
     known = {value for other in earlier for value in other.values}
     new = [value for value in link.values if value not in known]
@@ -250,46 +243,6 @@ def _are_both_named(link: Link, other: Link, request: str) -> bool:
     asked = frozenset(_TOKEN.findall(request))
     mine, its = link.words, other.words
     return not asked.isdisjoint(mine - its) and not asked.isdisjoint(its - mine)
-
-
-def _counts_on(link: Link, other: Link) -> bool:
-    """Tell whether two calls are parts of one thing: they differ by a number alone, beside what
-    they have in common, and it is small.
-    """
-    if link.call.tool != other.call.tool or len(link.leaves) < 2:
-        return False
-    if len(link.leaves) != len(other.leaves):
-        return False
-    differing = [pair for pair in zip(link.leaves, other.leaves, strict=True) if len({*pair}) > 1]
-    if len(differing) != 1 or not all(one.isdecimal() for one in differing[0]):
-        return False
-    later, first = map(int, differing[0])
-    return first < 2 <= later or later == first + 1 <= LAST_PART
-
-
-def _looks_again(link: Link, other: Link) -> bool:
-    """Tell whether two calls read one file, or ask one program for the same in other ways."""
-    if link.files & other.files:
-        return True
-    mine, its = link.call.command, other.call.command
-    if mine is None or its is None:
-        return False
-    asked = operation(mine)
-    if " " not in asked or asked != operation(its):
-        return False
-    # Each names a thing of its own: two commits, two issues.
-    mine_only, its_only = _objects(mine) - _objects(its), _objects(its) - _objects(mine)
-    return not mine_only or not its_only
-
-
-def _objects(command: str) -> frozenset[str]:
-    """Return the words of a command that are no options, nor a number that belongs to one."""
-    words = command.split()
-    return frozenset(
-        word
-        for before, word in pairwise(["", *words])
-        if word[0] != "-" and not (before.startswith("-") and word.isdecimal())
-    )
 
 
 def _rewords(link: Link, other: Link) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import takewhile
 from math import inf
-from typing import Any
 
 import attrs
 
@@ -31,9 +30,6 @@ LONGEST_LIST = 8_000
 """Characters of the answer before a streak, which may list what its calls are about: some hundred
 names."""
 
-Ended = tuple[CallRecord, Any, Any]
-"""A call, its arguments and its answer: what a `Link` is made of."""
-
 
 @attrs.frozen(kw_only=True)
 class SavedStreak:
@@ -42,7 +38,6 @@ class SavedStreak:
     length: int
     batched: bool
     alone: bool
-    checked: int
     last: SavedLink | None
     links: tuple[SavedLink, ...]
     request: str = ""
@@ -72,42 +67,33 @@ class Streak(CallProjection):
         self.batched = False
         self.alone = False
         self._profiles = profiles or ToolProfiles()
-        self._last: Ended | None = None
-        self._new: deque[Ended] = deque(maxlen=COMPARED)
-        self._links: list[Link] = []
+        self._last: Link | None = None
+        self._links: deque[Link] = deque(maxlen=COMPARED)
         self._request = self._before = ""
-        self._compared = 0  # turns of the streak whose answers were compared
 
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools of its last eight calls, each once."""
-        return tuple(dict.fromkeys(link.call.tool for link in self._all()))
+        return tuple(dict.fromkeys(link.call.tool for link in self._links))
 
     def independent(self) -> int:
         """Return how many turns at the end made one call each that needed no other's answer."""
-        links = self._links = self._all()
-        self._new.clear()
-        unchecked = range(max(0, len(links) - self._unchecked), len(links))
-        for index in reversed(unchecked):
+        links = list(self._links)
+        for index, link in reversed(list(enumerate(links))):
             named = partial(self._named, links, index)  # few tools need it
-            if not could_be_one_of_several(links[index], links, self._request, named):
-                self._begin_after(links, index)
-                return self.independent()
-        for index in unchecked:
-            if depends(links[index], links[:index], self._request):
-                self._begin_after(links, index - 1)
-                return self.independent()
-        self._compared = self.length
+            if not could_be_one_of_several(link, links, self._request, named):
+                return self._independent_after(links, index)
+        for index, link in enumerate(links):
+            if depends(link, links[:index], self._request):
+                return self._independent_after(links, index - 1)
         return self.length
 
-    @property
-    def _unchecked(self) -> int:
-        """How many calls at the end were not compared with those before them."""
-        return min(COMPARED, self.length - self._compared)
-
-    def _all(self) -> list[Link]:
-        """Return the last calls as links, which are made when they are compared."""
-        return [*self._links, *(Link(*ended) for ended in self._new)][-COMPARED:]
+    def _independent_after(self, links: Sequence[Link], index: int) -> int:
+        """Let the streak begin after one of these calls, and compare the others again."""
+        self._begin_anew(links[index].answer[:LONGEST_LIST])
+        self._links.extend(links[index + 1 :])
+        self.length = len(self._links)
+        return self.independent()
 
     def _named(self, links: Sequence[Link], index: int) -> str:
         """Return where the things are named that calls of one tool are about: what the user said,
@@ -118,22 +104,16 @@ class Streak(CallProjection):
         answers = (link.answer[:LONGEST_LIST] for link in before)
         return "\n".join([self._request, self._before, *answers])
 
-    def _begin_after(self, links: Sequence[Link], index: int) -> None:
-        """Let the streak begin after one of these calls, and compare the others again."""
-        self._begin_anew(links[index].answer[:LONGEST_LIST])
-        self._links = list(links[index + 1 :])
-        self.length = len(self._links)
-
     def _begin_anew(self, before: str = "") -> None:
         """Let the next call begin a streak, after an answer that may name what it is about."""
-        self._links, self._before = [], before
-        self._new.clear()
-        self.length = self._compared = 0
+        self._links.clear()
+        self._before = before
+        self.length = 0
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Keep a call until its turn is closed."""
         if not self.batched and call.caller is _MODEL:
-            self._last = (call, event.params, event.result)
+            self._last = Link(call, event.params, event.result)
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Lengthen, begin or end the streak."""
@@ -142,13 +122,11 @@ class Streak(CallProjection):
             return
         last, self._last = self._last, None
         self.batched = calls > 1
-        if last is None or last[0].failed:
+        if last is None or last.call.failed:
             self._begin_anew()
         else:
-            if last[0].profile.writes:
-                self._begin_anew()
             self.length += 1
-            self._new.append(last)
+            self._links.append(last)
         self.rests = self.needed == inf or self.batched or self.alone
         self.quiet = self.rests or self.length < self.needed
 
@@ -166,9 +144,8 @@ class Streak(CallProjection):
             length=self.length,
             batched=self.batched,
             alone=self.alone,
-            checked=self._unchecked,
-            last=None if self._last is None else Link(*self._last).state(),
-            links=tuple([link.state() for link in self._all()]),
+            last=None if self._last is None else self._last.state(),
+            links=tuple([link.state() for link in self._links]),
             request=self._request,
             before=self._before,
         )
@@ -179,11 +156,9 @@ class Streak(CallProjection):
         self.batched = state.batched
         self.alone = state.alone
         self._request, self._before = state.request, state.before
-        self._compared = self.length - state.checked
         self._last = None if state.last is None else self._restored(state.last)
-        self._links = []
-        self._new = deque([self._restored(link) for link in state.links], COMPARED)
+        self._links.extend([self._restored(link) for link in state.links])
         self.quiet = self.length < self.needed or self.batched or self.alone
 
-    def _restored(self, link: SavedLink) -> Ended:
-        return link.call.restored(self._profiles), list(link.params), link.result
+    def _restored(self, link: SavedLink) -> Link:
+        return Link(link.call.restored(self._profiles), list(link.params), link.result)
