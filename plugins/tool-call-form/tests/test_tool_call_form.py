@@ -167,6 +167,7 @@ def test_a_response_with_real_calls_is_left_alone() -> None:
 
 def test_without_known_tools_any_name_counts() -> None:
     assert find_written_call('{"name": "other", "arguments": {}}', None) == "other"
+    assert find_written_call('{"name": "Ada", "address": {"town": "Lyon"}}', None) is None
     assert find_written_call('{"name": "other", "arguments": {}}', HOST.tools) is None
 
 
@@ -254,7 +255,7 @@ def test_an_element_of_a_page_is_none() -> None:
 
 def test_who_named_the_tool_gets_the_call_to_paste() -> None:
     written = '```json\n{"name": "read", "arguments": {"path": "a"}}\n```\n'
-    remark = "If it fails, shorten the path a little, and try it again with that."
+    remark = "If it fails, shorten the path a bit."
 
     assert (
         find_written_call(written + remark, HOST.tools, "Which JSON do I paste for read?") is None

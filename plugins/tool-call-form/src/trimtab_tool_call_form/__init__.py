@@ -11,11 +11,9 @@ is bound to arguments, whatever stands around it.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 import attrs
 
@@ -37,17 +35,16 @@ LONGEST = 20_000
 """Characters that are looked at, at the beginning and at the end of a longer text."""
 
 _FENCE = "```"
-_AFTERWORD = 80
-"""More prose behind a fence makes the fence an example; a remark does where the user has named the
-tool.
-"""
-
-_AROUND_MARKS = 160
+_AROUND = 160
 _REMARK = 24
-"""More prose around a fence with marks, or a sentence behind it, makes them an example: who wants
-an answer waits for it."""
+"""Letters around a fence, and behind marks in it: more of them make it an example, for who wants an
+answer waits for it."""
 _LEFT = 40
-"""Letters behind a call that is in no fence: as many as "I wait for the result" has."""
+"""Letters behind a call, as many as "I wait for the result" has; a remark is enough where the user
+has named the tool.
+"""
+_SEVERAL = 80
+"""Letters that two sentences count for beside their own."""
 _LATEST = 16
 """Names of tools in a text that are looked at, from its end: a call stands there."""
 _GLUE_WORDS = 3
@@ -55,29 +52,23 @@ _GLUE_WORDS = 3
 _LABEL_WORDS = 4
 """Words behind a name: ``Entrada de la acción`` has four."""
 _BRACKET = frozenset("<{[(")
-_DEEP = 5
-"""How deep a call may stand in JSON."""
 
-# JSON, and the same as Python prints it.
+# In JSON, or as Python prints it: a call where the agent's tools are unknown.
 _NAME = re.compile(
-    r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,80})[\"']"
+    r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,80})"
+    r"(?=[\"']\s{0,8},\s{0,8}[\"'](?:arguments|parameters|params|args|input)[\"'])"
 )
-# Where JSON may begin that is no part of a sentence.
-_AT_END = re.compile(r"(?:\n|[.:!?…。\uff01\uff1f>]\s{0,2})(?=[{\[]\s{0,8}[\"'{])")
-_ARGUMENTS = re.compile(r"[\"'](?:arguments|parameters|params|args|input)[\"']\s{0,8}:")
-_ARGUMENT = re.compile(r"arg|param|input|kwargs", re.IGNORECASE)
-_OUTCOMES = frozenset({"data", "error", "output", "response", "result", "results", "returns"})
-_ASIDE = frozenset({"id", "index", "reasoning", "thought", "type"})
-"""Fields of a record about a call that was made, and fields beside those of a call."""
+# What is no argument of a call: the answer of one that was made, and the schema of a tool.
+_RECORD = re.compile(r"[\"'](?:data|error|output|response|results?|returns)[\"']\s{0,8}:\s{0,8}\Z")
+_SCHEMA = re.compile(r"\{\s*(?:[\"']type[\"']\s*:[^{}]{0,80})?[\"']properties[\"']\s*:")
 # Code within a line, quotes that hold a mark, indented code and quoted lines.
 _CITED = (
     r"``[^`\n]{1,400}``|`[^`\n]{1,400}`|“[^”\n]{1,400}”|«[^»\n]{1,400}»|»[^«\n]{1,400}«"
     r"|「[^」\n]{1,400}」|[\"„'][^\"“”„'\n]{0,8}<[^\"“”„'\n]{1,80}[\"”“']|^>[^\n]*$"
     r"|^\|[^\n]*\|[ \t]*$"
 )
-_TALK = re.compile(rf"{_CITED}|^(?: {{4}}|\t)[^\n]*$", re.MULTILINE)
+_TALK = re.compile(rf"{_CITED}|(?<=\n\n)(?:(?: {{4}}|\t)[^\n]*\n?)+", re.MULTILINE)
 _QUOTED = re.compile(_CITED, re.MULTILINE)
-_THOUGHT = re.compile(r"<(think(?:ing)?)>[^<]{0,20000}</\1>")
 # Marks of several families of models, with and without their bars: what belongs to a call only.
 _MARK = re.compile(
     r"(?P<start>^[ \t]{0,3})?(?:"
@@ -97,17 +88,20 @@ _BARE_ARGUMENTS = re.compile(r"\s*(?:tool|function)?[_ ]?calls?:?[ \t]*\n\s*[\[{
 _DATA = frozenset(
     {"", "json", "jsonc", "markdown", "md", "plaintext", "text", "txt", "xml", "yaml", "yml"}
 )
-_SENTENCE_END = re.compile(r"[.!?。\uff01\uff1f\uff1a]\s|[。\uff01\uff1f\uff1a]")
+_SENTENCE = r"[.!?。\uff01\uff1f\uff1a]\s|[。\uff01\uff1f\uff1a]"
+_SENTENCE_END = re.compile(_SENTENCE)
+# JSON may begin right behind a sentence, or behind a colon.
+_AHEAD = re.compile(rf"{_SENTENCE}|[.:!?…>]\s?(?=[{{\[]\s{{0,8}}[\"'{{])")
 _WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^<>\n]{1,200}(?:>|\Z)")
 # An element that has the tool's name in an attribute.
 _ELEMENT = re.compile(r"<[\w-]{1,40}[ \t]+[\w-]{1,40}=[\"']\Z")
-_DEFINES = re.compile(r"\b(?:def|import|from|class|function|fn|func)\s+\Z")
 # Up to where the arguments begin: a call of Python, an object, elements, or lines of YAML.
 _BINDS = re.compile(
     r"(?P<glue>[^({\[<\n]{0,60}(?:[>\]]?[ \t]*\n{1,3}[^({\[<\n:]{0,24}[:>]?[*_ \t]*){0,2}"
     r"(?:</?\w[\w ]{0,30}>\s{0,8}){0,3})"
-    r"(?:(?P<open>\((?=\s*(?:\)|[\w]+\s*=|[\"'{\[\d]))|\{(?=\s*(?:[\"'}]|\w+\s*:))|\[(?=\s*[\"'{\w]))"
+    r"(?:(?P<open>\((?=\s*(?:\)|[\w]+\s*=|[\"'{\[\d]))|\{(?=\s*(?:[\"'}\\]|\w+\s*:))|\[(?=\s*[\"'{\w])"
+    r"|\"(?<=_input\": \"))"
     r"|(?P<tag><\w[\w.= \"'-]{0,60}>)|(?P<inside>[ \t]+[\w-]+=[\"'{]))"
 )
 _YAML = re.compile(
@@ -139,20 +133,15 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
     """
     if _asks_for_form(request[:LONGEST], tools):
         return None
-    text = _THOUGHT.sub("", _bounded(text))
-    named = tools is not None and any(tool in request for tool in tools)
-    afterword = _REMARK if named else _AFTERWORD
+    text = _bounded(text)
     prose = _TALK.sub(" ", "".join(text.split(_FENCE)[::2]))
-    if _is_marked(prose):
-        return _named_tool(text, tools)
-    for block, around, behind in _blocks(text):
-        told = _QUOTED.sub("", block)
-        if around <= _AROUND_MARKS and behind <= _REMARK and _is_marked(told):
-            return _named_tool(text, tools)
-        name = _in_json(block, tools)
-        if name and behind <= afterword:
-            return name
-    return _in_lines(prose, text, tools)
+    if _is_marked(prose) or any(map(_is_marked, _blocks(text))):
+        found = _names_of(tools).search(text)
+        return "" if found is None else _whole(found[1], tools)
+    if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
+        return ""
+    named = tools is not None and any(tool in request for tool in tools)
+    return _bound_to_arguments(_with_data(text), tools, _REMARK if named else _LEFT) or None
 
 
 def _quotes(text: str, shown: str) -> bool:
@@ -182,24 +171,18 @@ def _is_marked(text: str) -> bool:
     )
 
 
-def _blocks(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the texts in fences, with how much prose is around and behind each, and the JSON that
-    begins on a line of its own.
-    """
+def _blocks(text: str) -> Iterator[str]:
+    """Yield what stands in fences that hold data, with hardly any prose around or behind them."""
     parts = text.split(_FENCE)
     lengths = [_letters(part) for part in parts[::2]]
     for number, block in enumerate(parts[1::2], 1):
-        if _language(block) in _DATA or "tool" in _language(block):
-            yield block, sum(lengths), sum(lengths[number:])
-    if len(parts) == 1:
-        stripped = _QUOTED.sub("", text).strip()
-        found = _AT_END.search(stripped) if stripped[:1] not in ("{", "[") else None
-        start = found.end() if found else 0
-        if stripped.startswith(("    ", "\t"), stripped.rfind("\n", 0, start) + 1):
-            return
-        if stripped[start : start + 1] in ("{", "["):
-            end = _end_of(stripped, start)
-            yield stripped[start:end], start, _letters(stripped[end:])
+        short = sum(lengths) <= _AROUND and sum(lengths[number:]) <= _REMARK
+        if short and _holds_data(block):
+            yield _QUOTED.sub("", block)
+
+
+def _holds_data(block: str) -> bool:
+    return _language(block) in _DATA or "tool" in _language(block)
 
 
 def _language(block: str) -> str:
@@ -207,132 +190,62 @@ def _language(block: str) -> str:
     return "" if first[:1] in ("{", "[", "<") else first
 
 
-def _in_json(block: str, tools: frozenset[str] | None) -> str:
-    """Return the tool that JSON with a name and arguments calls; empty if it calls none."""
-    first, _, rest = block.partition("\n")
-    body = (block if first.lstrip()[:1] in ("{", "[") else rest).strip()
-    if not body.startswith(("{", "[")):
-        return ""
-    value = _loaded(body)
-    if tools and value is not None:
-        return _called(value, tools, _DEEP)
-    if not _ARGUMENTS.search(body):
-        return ""
-    name = _NAME.search(body)
-    return name[1] if name and (tools is None or name[1] in tools) else ""
-
-
-def _loaded(text: str) -> Any:
-    """Return a text as JSON; None if it is cut off, or as Python prints it."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _called(value: Any, tools: frozenset[str], depth: int) -> str:
-    """Return the tool that a value of JSON calls: a field names it, and another holds arguments."""
-    if isinstance(value, list):
-        found = (_called(item, tools, depth - 1) for item in value[:_LATEST] if depth)
-        return next(filter(None, found), "")
-    if not isinstance(value, Mapping):
-        return ""
-    for key, name in value.items():
-        named = name if isinstance(name, str) else ""
-        bare = named if named in tools else named.rpartition(".")[2]
-        if bare in tools:
-            others = {k: v for k, v in value.items() if k != key and k not in _ASIDE}
-            if _holds_arguments(others):
-                return bare
-    only = next(iter(value.items())) if len(value) == 1 else ("", None)
-    if only[0] in tools and isinstance(only[1], Mapping):
-        return only[0]
-    found = (_called(item, tools, depth - 1) for item in list(value.values())[:_LATEST] if depth)
-    return next(filter(None, found), "")
-
-
-def _holds_arguments(others: Mapping[str, Any]) -> bool:
-    """Tell whether fields beside a tool's name are its arguments, rather than its schema."""
-    given = [value for key, value in others.items() if _ARGUMENT.search(key)]
-    if not given and len(others) == 1:
-        given = [v for k, v in others.items() if isinstance(v, Mapping) and k not in _OUTCOMES]
-    return any(not (isinstance(one, Mapping) and "properties" in one) for one in given)
-
-
-def _in_lines(prose: str, text: str, tools: frozenset[str] | None) -> str | None:
-    """Return the tool that a text without marks and fences calls in one of the other forms."""
-    if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
-        return ""
-    if not tools:
-        return None
-    if _CONTROL.search(prose) is not None:
-        names = [found[1] for found in _names_of(tools).finditer(text)]
-        if names:
-            return _whole(names[-1], tools)
-    return _bound_to_arguments(_with_data(text, tools), tools) or None
-
-
-def _with_data(text: str, tools: frozenset[str]) -> str:
-    """Return a text without the fences that hold code, and without talk."""
+def _with_data(text: str) -> str:
+    """Return a text without the fences that hold code, without talk, and without control tokens."""
     parts = text.split(_FENCE)
-    kept = [_data(part, tools) if number % 2 else part for number, part in enumerate(parts)]
-    around = sum(len(part.strip()) for part in parts[::2])
-    if len(parts) > 1 and around > _AROUND_MARKS:
-        kept = kept[::2]
-    return str(_TALK.sub(" ", "\n".join(kept)))
+    kept = [_data(part) if number % 2 else part for number, part in enumerate(parts)]
+    return str(_TALK.sub(" ", _CONTROL.sub(" ", "\n".join(kept))))
 
 
-def _data(block: str, tools: frozenset[str]) -> str:
-    """Return what a fence holds that may be the arguments of a call named before it; what it holds
-    by itself was judged before.
-    """
+def _data(block: str) -> str:
+    """Return what a fence holds that may be a call, or the arguments of one named before it."""
     language = _language(block)
-    is_code = "(" in block and language not in _DATA and "tool" not in language
+    is_code = "(" in block and not _holds_data(block)
     data = block.partition("\n")[2] if language in _DATA - {""} else block
-    judged = _is_marked(block) or (_loaded(data) is not None and _names_of(tools).search(data))
-    return "" if is_code or judged else data
+    return "" if is_code or _is_marked(block) else data
 
 
 @lru_cache(maxsize=16)
-def _names_of(tools: frozenset[str]) -> re.Pattern[str]:
+def _names_of(tools: frozenset[str] | None) -> re.Pattern[str]:
     """Return an expression for the names of tools, with or without that of their server."""
+    if not tools:
+        return _NAME
     names = {name for tool in tools for name in (tool, tool.rpartition("__")[2]) if name}
     longest_first = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w-])")
 
 
-def _whole(name: str, tools: frozenset[str]) -> str:
-    return name if name in tools else next(t for t in sorted(tools) if t.endswith(f"__{name}"))
+def _whole(name: str, tools: frozenset[str] | None) -> str:
+    known = tools or {name}
+    return name if name in known else next(t for t in sorted(known) if t.endswith(f"__{name}"))
 
 
-def _bound_to_arguments(text: str, tools: frozenset[str]) -> str:
+def _bound_to_arguments(text: str, tools: frozenset[str] | None, left: int) -> str:
     """Return the tool whose name stands where a call would, with arguments behind it and hardly
     anything behind them; empty if there is none.
     """
     for found in [*_names_of(tools).finditer(text)][-1 : -1 - _LATEST : -1]:
-        before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        before = text[text.rfind("\n", 0, found.start(1)) + 1 : found.start(1)]
         element = _ELEMENT.search(before) is not None
         if not (element or _leads_to_call(before)):
             continue
-        end = _end_of_arguments(text, found.end())
-        if end is not None and _letters(text[end:]) <= (0 if element else _LEFT):
+        end = _end_of_arguments(text, found.end(1))
+        if end is not None and _letters(text[end:]) <= (0 if element else left):
             return _whole(found[1], tools)
     return ""
 
 
 def _leads_to_call(before: str) -> bool:
     """Tell whether a name may be that of a call, by what stands before it on its line."""
-    if _DEFINES.search(before) is not None:
-        return False
     said = _TAG.sub("", before)
-    ends = [found.end() for found in _SENTENCE_END.finditer(said)]
+    ends = [found.end() for found in _AHEAD.finditer(said)]
     said = said[ends[-1] :].strip() if ends else said.strip()
     if said.endswith("<"):
         return said == "<"
-    if not said:
+    if not said or said[0] in _BRACKET:
         return True
     bare = said[-1].isalnum() and said[0].isalnum() and said != "await"
-    return not bare and len(_WORD.findall(said)) <= _GLUE_WORDS
+    return not bare and said[0] != "-" and len(_WORD.findall(said)) <= _GLUE_WORDS
 
 
 def _end_of_arguments(text: str, start: int) -> int | None:
@@ -344,12 +257,13 @@ def _end_of_arguments(text: str, start: int) -> int | None:
     if found is None or len(_WORD.findall(_TAG.sub("", found["glue"]))) > _LABEL_WORDS:
         return None
     if found["open"] is not None:
-        return _end_of(text, found.start("open"))
+        is_none = _RECORD.search(found["glue"]) or _SCHEMA.match(text, found.start("open"))
+        return None if is_none else _end_of(text, found.start("open"))
     return max(text.rfind(">"), found.end() - 1) + 1
 
 
 def _end_of(text: str, start: int) -> int:
-    """Return where the bracket at `start` is closed; the end of the text if it is not."""
+    """Return where the bracket or quote at `start` is closed; the end of the text if it is not."""
     closing: list[str] = []
     quote = ""
     place = start
@@ -360,6 +274,8 @@ def _end_of(text: str, start: int) -> int:
                 place += 1
             elif char == quote:
                 quote = ""
+                if not closing:
+                    return place + 1
         elif char == '"' or (char == "'" and not text[place - 1].isalnum()):
             quote = char
         elif char in _CLOSING:
@@ -375,14 +291,8 @@ def _end_of(text: str, start: int) -> int:
 def _letters(text: str) -> int:
     """Return how many letters of prose a text has, and many more if these are two sentences."""
     prose = _CONTROL.sub("", _TAG.sub("", text)).strip()
-    several = _AFTERWORD + 1 if _SENTENCE_END.search(prose.rstrip(".!?。")) else 0
+    several = _SEVERAL if _SENTENCE_END.search(prose.rstrip(".!?。")) else 0
     return several + sum(map(len, _WORD.findall(prose)))
-
-
-def _named_tool(text: str, tools: frozenset[str] | None) -> str:
-    """Return the tool that a marked call names; empty if it can't be read."""
-    found = _names_of(tools).search(text) if tools else _NAME.search(text)
-    return "" if found is None else _whole(found[1], tools) if tools else found[1]
 
 
 NAME = "tool-call-form"
