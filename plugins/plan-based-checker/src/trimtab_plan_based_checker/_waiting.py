@@ -32,21 +32,13 @@ from trimtab_signals import (
 
 _EDGE = 1_200
 """Characters at the end of a response: a question or an order to wait is its last paragraph."""
-_LONGEST_TASKS = 64
-"""Tasks in the background that are followed; agents run a few."""
+_MOST = 64
+"""Things that may run and answers to choose from that are looked at; there are a few."""
 _BEHIND = LazyPattern(
     r"\b(?:background|running|runs|wait(?:s|ing)?|notif\w+|in progress|at work|underway|under way"
     r"|working on|report(?:s)? back|will (?:finish|complete|return)|launched|spawned)\b"
     r"|后台|等待|运行|im hintergrund|läuft|en segundo plano|arrière-plan",
     re.IGNORECASE,
-)
-_LAUNCHED = LazyPattern(
-    r"(?i)\b(?:running|started|launched|working|continues?|moved) (?:it )?(?:in"
-    r"|to) (?:the )?background\b"
-    r"|\basync(?:hronous)?(?:ly)? (?:agent |task )?(?:launched|started)\b|\bwill be notified\b"
-)
-_TASK_ID = LazyPattern(
-    r"(?i)\b(?:agent|task|shell|bash|job|thread|session|process)?[_ -]?id\W{1,4}([\w-]{2,64})"
 )
 _AWAITS = LazyPattern(
     r"(?i)(?:await|need|pend|requir|wait)[a-z]{0,4}(?:[\W_]{1,3}[a-z]{1,12}){0,2}[\W_]{1,3}"
@@ -54,39 +46,30 @@ _AWAITS = LazyPattern(
     r"|(?:approv|confirm|review|sign)[a-z]{0,8}(?:[\W_]{1,3}[a-z]{1,12}){0,2}[\W_]{1,3}"
     r"(?:need|pending|requir)"
 )
-_OF_AWAITS = ("wait", "pend", "requir", "need")
-_LONGEST_STATE = 300
+_SHORT = 300
 """Characters of an answer that says what it waits for and no more, and of a question."""
-_SHORT_NUMBER = 3
-"""Characters of a number that may stand in a text by chance; that of a case or a job has more."""
-_LONGEST_RECEIPT = 80
+_RECEIPT = 80
 """Characters of an answer that says that a question was put."""
 _STATE = LazyPattern(
     r"[:=]\s?[\"']?(?!(?i:true|false|none|null)\b)([^\W\d_][^\"',{}\[\]\n\d]{2,40})[\"']?\s?(?=[,}\n]|$)"
 )
 _CASE = LazyPattern(r"[^\W\d_]{1,6}[-_]?\d[\w-]*|\d{4,}")
 """The name of a job or a case: it has a number; a file has a point in its name."""
-_OF_LAUNCHED = ("background", "async", "notified")
-"""One of these stands in each text in which the expression is found."""
 
 _QUESTIONS = frozenset(
-    {"approval", "ask", "clarification", "clarify", "confirmation", "permission", "question"}
-)
-_PEOPLE = frozenset({"human", "operator", "user"})
+    {"approval", "ask", "clarification", "clarify", "confirmation", "escalate", "escalation",
+     "handoff", "handover", "permission", "question"}
+)  # fmt: skip
+_PEOPLE = frozenset({"agent", "human", "operator", "user"})
 _PUTS = frozenset(
-    {"ask", "assign", "confirm", "input", "prompt", "query", "request", "transfer", "wait"}
+    {"ask", "assign", "confirm", "hand", "input", "prompt", "query", "request", "transfer", "wait"}
 )
-_HANDS_OVER = frozenset({"escalate", "escalation", "handoff", "handover"})
-_PASSES_ON = ({"hand", "over"}, {"hand", "off"}, {"transfer", "to"})
-"""Words of tools that give the work to others, alone and together."""
+"""Words of tools that ask somebody or give the work to others, alone and with a word of people."""
 _MESSAGES = frozenset({"chat", "comment", "email", "mail", "message", "reply", "send", "sms"})
 """Words of tools that write to somebody."""
+_SPAWNS = frozenset({"delegate", "dispatch", "spawn"})
+"""Words of tools that hand work to other agents."""
 _LABELS = ("label", "value", "title")
-_MOST_CHOICES = 64
-_LONGEST_CHOICE = 200
-"""Bounds what a model may write into a question: the choices of a form are few and short."""
-_SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
-_ENDS = frozenset({"kill", "stop", "cancel", "close"})
 
 
 @attrs.define(eq=False)
@@ -96,7 +79,7 @@ class Waits(CallProjection):
     _end: Ending = attrs.field(factory=Ending)
     _asked: bool = False
     _question: bool = False
-    _tasks: dict[str, bool] = attrs.field(factory=dict)
+    _tasks: dict[str, bool] = attrs.field(factory=dict)  # by name: whether an agent does it
 
     def reason(self, open_steps: Sequence[str], done_steps: Sequence[str] = ()) -> str:
         """Return why the turn may end with open steps; empty if there is no reason.
@@ -119,87 +102,80 @@ class Waits(CallProjection):
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Take an order to stop; a notification ends the work that it is about."""
-        self._asked = self._asked and message.notification
+        end = self._end
         if message.notification:
-            self._end.reply = ""
-            self._notified(message.text)
+            end.reply = ""
+            named = [name for name in (*self._tasks, *end.cases) if name in message.text]
+            for name in named or (list(self._tasks) if has_ended(message.text) else ()):
+                self._drop(name)
         else:
-            end = self._end
+            self._asked = False
             self._end = Ending(
                 message=message.text[:_EDGE], told=end.told, before=end.reply, cases=end.cases
             )
 
-    def _notified(self, text: str) -> None:
-        for case in [case for case in self._end.cases if case in text]:
-            del self._end.cases[case]
-        named = [task for task in self._tasks if task in text]
-        for task in named or (list(self._tasks) if has_ended(text) else ()):
-            del self._tasks[task]
-
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
-        """Note work that goes on after the call, and work that has ended."""
+        """Note what the call asks of somebody, and what goes on after it."""
         if is_aside(call.tool):
             return  # a thought after a question takes it not back
+        given = arguments_of(event.params)
+        params = given if isinstance(given, dict) else {}
         end = self._end
         end.reply, end.told, end.called = "", _told_by(call), True
         end.changed = end.changed or not call.reads
         end.denial = denial_after(end.denial, call)
-        words = set(name_words(call.tool))
-        given = arguments_of(event.params)
-        params = given if isinstance(given, dict) else {}
-        end.sent = ""
-        texts = [one for one in params.values() if isinstance(one, str)]
-        receipt = call.size <= _LONGEST_RECEIPT and not re.search(r"\d", call.output)
-        asked = any(len(one) <= _LONGEST_STATE and is_question(one) for one in texts)
-        put = self._question = receipt and not call.failed and asked
-        if words & _MESSAGES and not call.failed:
-            end.sent = requests_in("\n".join(texts)[:_EDGE])
-        asks = (
-            _asks(words)
-            or (put and (waits_for(call.output) or (len(texts) == 1 and _is_receipt(call))))
-            or (call.size <= _LONGEST_STATE and _is_in(call.output, _AWAITS, _OF_AWAITS))
-        )
-        self._asked = not call.failed and asks and not _is_answered(call, params)
-        if self._tasks and not call.failed:
-            self._ended(call, words)
+        end.sent, self._asked, self._question = "", False, False
         if not call.failed:
-            self._follow(call)
-        if call.failed or len(self._tasks) == _LONGEST_TASKS:
+            self._ask(call, params)
+            self._follow(call, begins=params.get("run_in_background") is True)
+
+    def _ask(self, call: CallRecord, params: Mapping[str, Any]) -> None:
+        """Note what a call asks of somebody who has not answered yet."""
+        words, said = set(name_words(call.tool)), call.output
+        texts = [one for one in params.values() if isinstance(one, str)]
+        if words & _MESSAGES:
+            self._end.sent = requests_in("\n".join(texts)[:_EDGE])
+        puts = any(len(one) <= _SHORT and is_question(one) for one in texts)
+        self._question = puts and call.size <= _RECEIPT and not re.search(r"\d", said)
+        asks = (
+            words & _QUESTIONS
+            or (words & _PEOPLE and words & _PUTS)
+            or (self._question and (waits_for(said) or (len(texts) == 1 and _is_receipt(call))))
+            or (call.size <= _SHORT and _AWAITS.search(said) is not None)
+        )
+        self._asked = bool(asks) and not _is_answered(said, params)
+
+    def _follow(self, call: CallRecord, *, begins: bool) -> None:
+        """Keep names of what was begun, until an answer about it says that it has ended, and of
+        what is told with a state, while answers about it tell that again.
+        """
+        short = call.output if call.size <= _SHORT else ""
+        states = [one for one in _STATE.findall(short) if not (confirms(one) or has_ended(one))]
+        runs, cases = in_progress(call.output), self._end.cases
+        for name in [one for one in (*self._tasks, *cases) if one in call.params_text]:
+            again = runs or any(state in cases.get(name, "") for state in states)
+            if has_ended(call.output) or not (again or name in self._tasks):
+                self._drop(name)
+        spawns = call.size <= _RECEIPT and not _SPAWNS.isdisjoint(name_words(call.tool))
+        if len(self._tasks) + len(cases) > _MOST or not (begins or spawns or runs or states):
             return
-        found = _TASK_ID.search(call.output)
-        if (
-            params.get("run_in_background") is True
-            or _is_in(call.output, _LAUNCHED, _OF_LAUNCHED)
-            or (words & _SPAWNS and _only_begun(call))
-        ):
-            self._tasks[found[1] if found else call.fingerprint] = call.command is None
-        elif in_progress(call.output):
-            cases = (one for one in end.told.split() if len(one) > _SHORT_NUMBER)
-            if case := next((one for one in cases if any(map(str.isdigit, one))), ""):
-                self._tasks[case] = False
+        named = [one for one in words_of(short) if _CASE.fullmatch(one)]
+        named = [one for one in named if one not in call.params_text]
+        if begins or (named and (spawns or runs)):
+            behind = (begins or spawns) and call.command is None
+            self._tasks[named[0] if named else call.fingerprint] = behind
+        if states:
+            cases |= dict.fromkeys(named, " ".join(states))
 
-    def _follow(self, call: CallRecord) -> None:
-        """Keep names of what may run: told with a state, which later answers about it repeat."""
-        states = _STATE.findall(call.output) if call.size <= _LONGEST_STATE else []
-        states = [one for one in states if not (confirms(one) or has_ended(one))]
-        cases = self._end.cases
-        for case in [case for case in cases if case in call.params_text]:
-            if not (in_progress(call.output) or any(one in cases[case] for one in states)):
-                del cases[case]
-        if states and len(cases) < _LONGEST_TASKS:
-            told = (word for word in words_of(call.output) if word not in call.params_text)
-            cases |= {word: " ".join(states) for word in told if _CASE.fullmatch(word)}
-
-    def _ended(self, call: CallRecord, words: set[str]) -> None:
-        for task in [task for task in self._tasks if task in call.params_text]:
-            if words & _ENDS or has_ended(call.output):
-                del self._tasks[task]
+    def _drop(self, name: str) -> None:
+        self._tasks.pop(name, None)
+        self._end.cases.pop(name, None)
 
 
 def _told_by(call: CallRecord) -> str:
     """Return the words and numbers of a short answer that may tell of something pending."""
     said = call.output
-    if call.failed or call.size > _LONGEST_STATE or (confirms(said) and not in_progress(said)):
+    if call.failed or call.size > _SHORT or (confirms(said) and not in_progress(said)):
         return ""
     said = " ".join(word for word in words_of(said) if word not in call.params_text)
     return said.replace("_", " ") + " " + said
@@ -210,50 +186,22 @@ def _is_receipt(call: CallRecord) -> bool:
     return confirms(call.output) or _STATE.search(call.output) is not None
 
 
-def _asks(words: set[str]) -> bool:
-    """Tell whether a tool puts a question to the user or hands the work over to others, by the
-    words of its name.
-    """
-    if words & _HANDS_OVER or any(both <= words for both in _PASSES_ON):
-        return True
-    return bool(words & _QUESTIONS) or bool(words & _PEOPLE and words & _PUTS)
-
-
-def _is_answered(call: CallRecord, params: Mapping[str, Any]) -> bool:
+def _is_answered(said: str, params: Mapping[str, Any]) -> bool:
     """Tell whether the result of a question holds one of the answers to choose from; a receipt
     may repeat them all.
     """
-    choices = set(islice(_choices(params), _MOST_CHOICES))
-    given = [one for one in choices if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", call.output)]
-    return bool(given) and (len(given) < len(choices) or len(choices) == 1)
+    choices = set(islice(_choices(params), _MOST))
+    given = [one for one in choices if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", said)]
+    return 0 < len(given) < max(len(choices), 2)
 
 
 def _choices(value: Any, *, listed: bool = False) -> Iterator[str]:
     """Yield the texts in the lists of a question's arguments, and the labels of objects there."""
-    if isinstance(value, str):
-        if listed and value.strip():
-            yield value.strip()[:_LONGEST_CHOICE]
+    if isinstance(value, str) and listed and value:
+        yield value[:_SHORT]
     elif isinstance(value, Mapping):
         for name, item in value.items():
             yield from _choices(item, listed=listed and name in _LABELS)
     elif isinstance(value, list):
-        for item in value[:_MOST_CHOICES]:
+        for item in value:
             yield from _choices(item, listed=True)
-
-
-def _only_begun(call: CallRecord) -> bool:
-    """Tell whether what came of handing work over is no more than a receipt of it."""
-    said = call.output
-    return confirms(said) or bool(_BEHIND.search(said) or _TASK_ID.search(said))
-
-
-def _is_in(text: str, pattern: LazyPattern, words: tuple[str, ...]) -> bool:
-    """Tell whether `pattern` is found; looking for words that it needs takes a tenth of the time.
-
-    Beyond ASCII some letters are the same in another case than in lower case.
-    """
-    if text.isascii():
-        lower = text.lower()
-        if not any(word in lower for word in words):
-            return False
-    return pattern.search(text) is not None
