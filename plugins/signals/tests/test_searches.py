@@ -14,7 +14,6 @@ from trimtab_signals._answers import _STATE, _STATE_NAMES
 from trimtab_signals._failure_lines import _FRAMED, _TELLING
 from trimtab_signals._frame import _HINT
 from trimtab_signals._normalise import lowered
-from trimtab_signals._orders import _ALONE, _ALONE_WORDS
 from trimtab_signals._shell import _REDIRECT, _REDIRECTS, _WAIT, waits
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -39,11 +38,6 @@ def test_text_in_lower_case_holds_what_is_found_where_case_is_ignored():
         assert places(letter, lower) == places(letter, every, re.IGNORECASE)
     for kind in (r"\w", r"\d", r"\s"):
         assert places(kind, lower) == places(kind, every)
-
-
-@given(found_by(_ALONE))
-def test_orders_to_take_one_step_at_a_time_hold_one_of_the_words(text):
-    assert any(word in lowered(text) for word in _ALONE_WORDS)
 
 
 @given(found_by(_STATE))

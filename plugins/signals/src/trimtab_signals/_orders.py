@@ -27,12 +27,6 @@ _TIMES = LazyPattern(
 _THINGS = LazyPattern(
     r"(?<![\w.,-])(\d{1,3}|" + "|".join(_NUMBERS) + r") ((?:[^\W\d_]{2,24} ){0,2}[^\W\d_]{3,24})"
 )
-_EVERY = LazyPattern(
-    r"\b(?:every|each|alle|jede \w{1,20}|cada|tou(?:te)?s les|ogni|кажд\w{1,9}) (?:\d{1,6} ?|)"
-    r"(?:s|sec|min|h|seconds?|minutes?|hours?|sekunden|minuten|stunden?|segundos|minutos|horas?"
-    r"|secondes|heures?|секунд\w{0,4}|минут\w{0,4}|час\w{0,4})\b"
-    r"|每隔?\s?\d{0,6}\s?(?:秒|分钟|小时)|\d{0,6}\s?(?:秒|分|時間)ごと|\d{0,6}\s?(?:초|분|시간)마다"
-)
 _BANNED = LazyPattern(
     r"(?:\b(?:not|never|no|without|stop|nicht|keine?|nie|ne|pas|jamais|nunca|não|не|нельзя)\b|n't\b"
     r"|不要|别|勿|ないで|마세요|말고)[^.!?\n]{0,80}$"
@@ -48,19 +42,10 @@ _ALONE = LazyPattern(
     r"|по одному|не параллельно)\b"
     r"|逐个|逐一|一个一个|一次只|不要并行|一つずつ|ひとつずつ|하나씩"
 )
-_ALONE_WORDS = (
-    "at a time", " per ", "each turn", "after the other", "ially", "by one", "by-one",
-    "in parallel", "rate", "one tool call", "one function call", "ander", "parallel", " pro ",
-    "la fois", " par un", " por ", " a un", " en un", " vez", "volta", "по одному", "параллельно",
-    "逐", "一个一个", "一次只", "并行", "ずつ", "씩",
-)  # fmt: skip
-"""Each match of `_ALONE` holds one of them, few texts do."""
 _LONGEST = 20_000
 """Characters of a message; longer ones are files that the user pasted."""
 _LONGEST_ORDER = 600
 """Characters of a message that is an order to repeat and nothing else."""
-_MANY = 20
-"""Times that are allowed where the user orders a repeat without a number."""
 _SHORTEST_NAME = 4
 """Letters of a word in a tool's name that stands in few others."""
 _CLAUSE = 100
@@ -92,7 +77,7 @@ NO_ORDERS = Orders()
 
 @lru_cache(maxsize=8)
 def orders_in(message: str) -> Orders:
-    """Return the orders that a user's message gives; an interval counts as 20 times."""
+    """Return the orders that a user's message gives."""
     text = lowered(message[:_LONGEST])
     alone = _is_alone(text)
     if len(text) > _LONGEST_ORDER:
@@ -103,10 +88,8 @@ def orders_in(message: str) -> Orders:
         if _BANNED.search(text[max(0, found.start() - _CLAUSE) : found.start()]) is None
     ]
     times = max(counts, default=0)
-    if times <= 2:
-        times = _MANY if _EVERY.search(text) is not None else 0
     things = tuple((_number(found[1]), found[2]) for found in _THINGS.finditer(text))
-    return Orders(times, alone, things)
+    return Orders(times if times > 2 else 0, alone, things)
 
 
 def wants_one_at_a_time(text: str) -> bool:
@@ -115,7 +98,7 @@ def wants_one_at_a_time(text: str) -> bool:
 
 
 def _is_alone(text: str) -> bool:
-    return any(word in text for word in _ALONE_WORDS) and _ALONE.search(text) is not None
+    return _ALONE.search(text) is not None
 
 
 def _number(word: str) -> int:
