@@ -6,8 +6,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_contract.hosts": "LOCAL_HOST",
-        "_hosting.blocking": "append_text contained StopDecision",
-        "_hosting.calls": "RunningCall",
+        "_hosting.blocking": "append_text StopDecision",
+        "_hosting.calls": "contained RunningCall",
         "_hosting.chat": "Answer Chat Driver DriverOptions Drivers",
         "_hosting.executor": ("call_in_parallel call_within format_error RAISED ToolAnswer"),
         "_run.completion": "AgentStopped",

@@ -4,10 +4,10 @@ from trimtab._contract.hosts import (
 from trimtab._hosting.blocking import (
     StopDecision as StopDecision,
     append_text as append_text,
-    contained as contained,
 )
 from trimtab._hosting.calls import (
     RunningCall as RunningCall,
+    contained as contained,
 )
 from trimtab._hosting.chat import (
     Answer as Answer,

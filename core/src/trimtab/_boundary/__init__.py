@@ -11,7 +11,7 @@ is, `trimtab._types.errors` says for all of them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from itertools import islice
@@ -214,16 +214,12 @@ def check_by(own: Callable[[Any], Any], hook: str) -> Callable[[Any], TaskComple
     def check(context: Any) -> TaskCompletionResult:
         value = own(context)
         if inspect.isawaitable(value):
-            import asyncio
+            from trimtab._boundary.workers import wait_for
 
-            value = asyncio.run(_awaited(value))
+            value = wait_for(value)
         return own_result(value, hook)
 
     return check
-
-
-async def _awaited(value: Any) -> Any:
-    return await value
 
 
 MAX_ERROR_TEXT = 500
@@ -306,10 +302,21 @@ def owners() -> tuple[object, ...]:
     return tuple([owner for inside in _INSIDE.get() if inside.active for owner in inside.owners])
 
 
-def within(owners: Iterable[object], work: Callable[..., T], *arguments: Any) -> T:
-    """Return ``work(*arguments)``, which `owners` caused by foreign code that they called."""
-    inside = Inside(*owners)
-    token = _INSIDE.set((*_INSIDE.get(), inside))
+def within(
+    owners: Iterable[object],
+    work: Callable[..., T],
+    *arguments: Any,
+    others: type[Any] | None = None,
+) -> T:
+    """Return ``work(*arguments)``, which `owners` caused by foreign code that they called.
+
+    In whose foreign code this context is besides had no part in it if they are of the class
+    `others`.
+    """
+    inside, around = Inside(*owners), _INSIDE.get()
+    if others is not None:
+        around = tuple([i for i in around if not any(isinstance(o, others) for o in i.owners)])
+    token = _INSIDE.set((*around, inside))
     try:
         inside.active = True
         return work(*arguments)
@@ -367,3 +374,20 @@ def call_in_turn(
         _INSIDE.reset(token)
         if tell is not None:
             tell("")
+
+
+def call_all(
+    asks: Sequence[Ask],
+    argument: Any,
+    inside: Inside,
+    monotonic: Callable[[], float],
+    timeout: float | None,
+) -> list[Reply[Any]]:
+    """Return what became of each call: on this thread, or with a timeout for each on another."""
+    if timeout is not None:
+        from trimtab._boundary.workers import call_on_worker
+
+        return call_on_worker(asks, argument, inside, monotonic, timeout)
+    replies: list[Reply[Any]] = []
+    call_in_turn(asks, argument, inside, monotonic, replies.append)
+    return replies

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
-from functools import wraps
-from inspect import iscoroutinefunction
+from collections.abc import Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab._events import DecisionPoint, Delivery, Evidence, Outcome, ToolCall
-from trimtab._hosting.calls import AskedCalls, RunningCall
+from trimtab._hosting.calls import LOG, AskedCalls, RunningCall, contained
 from trimtab._hosting.executor import named
 from trimtab._hosting.placement import Placement
 from trimtab._run.run import Run
@@ -26,48 +23,6 @@ if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.guidance import CompletionChecked, StopRequested
     from trimtab._types.limits import Usage
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-LOG = logging.getLogger("trimtab.hosting")
-
-
-def contained(nothing: object) -> Callable[[Method], Method]:
-    """Let a method log what it raises and return `nothing`, if ``self.strict`` is false.
-
-    For methods, also ``async def``, of a host's objects: nothing of trimtab may raise into the
-    agent that it guides.
-
-    Args:
-        nothing: what the host gets when there is nothing to place.
-    """
-
-    def around(method: Method) -> Method:
-        failed = f"{method.__name__} failed; the agent goes on without guidance"
-
-        @wraps(method)
-        def call(host: Any, *arguments: Any, **options: Any) -> Any:
-            if host.strict:
-                return method(host, *arguments, **options)
-            try:
-                return method(host, *arguments, **options)
-            except Exception:
-                LOG.exception(failed)
-                return nothing
-
-        @wraps(method)
-        async def acall(host: Any, *arguments: Any, **options: Any) -> Any:
-            try:
-                return await method(host, *arguments, **options)
-            except Exception:
-                if host.strict:
-                    raise
-                LOG.exception(failed)
-                return nothing
-
-        return cast(Method, acall if iscoroutinefunction(method) else call)
-
-    return around
 
 
 @attrs.frozen
@@ -108,7 +63,7 @@ class BlockingDriver:
         self.strict = strict
         self._placement = Placement(run, timeout)
         self._timeout = timeout
-        self._calls = AskedCalls(run)
+        self._calls = AskedCalls(run, strict=strict)
         self._ending = Lock()  # on record each end is followed by its feedback, and replays so
         self._guidance = ""
         self._unanswered: str | None = None
@@ -256,22 +211,16 @@ class BlockingDriver:
         Raises:
             SessionError: the last response held no call of that id, and the driver is strict.
         """
+        passes = (*self.run.host.control_flow, *passes)
         try:
-            found, known = self._calls.find(call), True
+            found = self._calls.find(call)
         except SessionError as refused:
             if self.strict:
                 raise
             LOG.info("running: %s", refused)
-            found, known = ToolCall("", {}, call if isinstance(call, str) else shown(call)), False
-        return RunningCall(
-            found,
-            self._guidance,
-            self._placement.refusal if known else "",
-            self._started if known else _unknown,
-            self._stopped if known else _unknown,
-            self._calls.leave if known else _unknown,
-            (*self.run.host.control_flow, *passes),
-        )
+            unknown = ToolCall("", {}, call if isinstance(call, str) else shown(call))
+            return RunningCall(unknown, self._guidance, "", None, passes)
+        return RunningCall(found, self._guidance, self._placement.refusal, self._calls, passes)
 
     @contained("")
     def answered(
@@ -352,14 +301,6 @@ class BlockingDriver:
         """
         self._placement.something_happened()
         return self._placement.behind_result(delivery)
-
-    @contained(None)
-    def _started(self, call: ToolCall) -> None:
-        self._calls.start(call)
-
-    @contained(None)
-    def _stopped(self, call: ToolCall, outcome: Outcome, text: str) -> None:
-        self._calls.stop(call, outcome, text)
 
     # The end.
 
@@ -442,7 +383,3 @@ class BlockingDriver:
     def asks(self, point: DecisionPoint) -> bool:
         """Return whether a provider would be asked at `point`."""
         return bool(self.run.prompt.table.guides.get(point))
-
-
-def _unknown(*_: object) -> None:
-    """Record nothing: the call of an unknown id."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import iscoroutinefunction
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import attrs
 
@@ -19,11 +22,53 @@ if TYPE_CHECKING:
 
     from trimtab._run.run import Run
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+LOG = logging.getLogger("trimtab.hosting")
+
 REMEMBERED = 256
 """Ids of calls that ended without an answer, kept to know an answer that comes too late."""
 
 MANY = 32
 """Calls of one response whose ends, retries included, may not be among a run's last 64 calls."""
+
+
+def contained(nothing: object) -> Callable[[Method], Method]:
+    """Let a method log what it raises and return `nothing`, if ``self.strict`` is false.
+
+    For methods, also ``async def``, of a host's objects: nothing of trimtab may raise into the
+    agent that it guides.
+
+    Args:
+        nothing: what the host gets when there is nothing to place.
+    """
+
+    def around(method: Method) -> Method:
+        failed = f"{method.__name__} failed; the agent goes on without guidance"
+
+        @wraps(method)
+        def call(host: Any, *arguments: Any, **options: Any) -> Any:
+            if host.strict:
+                return method(host, *arguments, **options)
+            try:
+                return method(host, *arguments, **options)
+            except Exception:
+                LOG.exception(failed)
+                return nothing
+
+        @wraps(method)
+        async def acall(host: Any, *arguments: Any, **options: Any) -> Any:
+            try:
+                return await method(host, *arguments, **options)
+            except Exception:
+                if host.strict:
+                    raise
+                LOG.exception(failed)
+                return nothing
+
+        return cast(Method, acall if iscoroutinefunction(method) else call)
+
+    return around
 
 
 @attrs.frozen
@@ -43,8 +88,9 @@ class AskedCalls:
     a tool again that raised, the end of the last attempt counts.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, strict: bool) -> None:
         self._run = run
+        self.strict = strict
         self._lock = Lock()
         last = run.state.last_response
         self._open = list(last.tool_calls) if last is not None else []
@@ -114,6 +160,7 @@ class AskedCalls:
 
     # While a tool runs.
 
+    @contained(None)
     def start(self, call: ToolCall) -> None:
         """Record that a call starts; once, if the runtime starts it again."""
         call_id = call.call_id
@@ -137,6 +184,7 @@ class AskedCalls:
         with self._lock:
             self._begun[call.call_id] += 1
 
+    @contained(None)
     def stop(self, call: ToolCall, outcome: Outcome, text: str) -> None:
         """Note how a call ended whose tool raised; an error waits for another attempt."""
         with self._lock:
@@ -233,9 +281,7 @@ class RunningCall:
         call: the call.
         guidance: what providers say about the calls of this response, for `ToolContext.guidance`.
         refusal: if not empty, don't run the tool: answer with this text and `Outcome.DENIED`.
-        start: called with the call when the block is entered, unless the call is refused.
-        fail: called with the call, outcome and error text if the block raises.
-        leave: called with the call if the block is left by one of `passes`.
+        calls: where start and end are recorded; None for the call of an unknown id.
         passes: exceptions by which the runtime leaves a call and comes back to it, or hands it to
             the user: no end of the call.
     """
@@ -243,25 +289,23 @@ class RunningCall:
     call: ToolCall
     guidance: str
     refusal: str
-    _start: Callable[[ToolCall], object] = attrs.field(repr=False, alias="start")
-    _fail: Callable[[ToolCall, Outcome, str], object] = attrs.field(repr=False, alias="fail")
-    _leave: Callable[[ToolCall], object] = attrs.field(repr=False, alias="leave")
+    _calls: AskedCalls | None = attrs.field(repr=False, alias="calls")
     passes: tuple[type[BaseException], ...] = ()
 
     def __enter__(self) -> Self:
-        if not self.refusal:
-            self._start(self.call)
+        if self._calls is not None and not self.refusal:
+            self._calls.start(self.call)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is None:
+        if error is None or self._calls is None:
             return
         if self.refusal:
-            self._fail(self.call, Outcome.DENIED, self.refusal)
+            self._calls.stop(self.call, Outcome.DENIED, self.refusal)
         elif isinstance(error, self.passes):
-            self._leave(self.call)
+            self._calls.leave(self.call)
         else:
-            self._fail(self.call, *end_of(error))
+            self._calls.stop(self.call, *end_of(error))
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

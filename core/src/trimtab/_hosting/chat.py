@@ -20,8 +20,8 @@ import attrs
 
 from trimtab._contract.hosts import LOCAL_HOST, Host
 from trimtab._events import DecisionPoint, Delivery, Evidence, Outcome, ToolCall
-from trimtab._hosting.blocking import BlockingDriver, StopDecision, contained
-from trimtab._hosting.calls import end_of
+from trimtab._hosting.blocking import BlockingDriver, StopDecision
+from trimtab._hosting.calls import contained, end_of
 from trimtab._hosting.placement import REQUEST, RESULT, TOOLS
 from trimtab._run.session import Session
 from trimtab._types.errors import SessionError

@@ -7,13 +7,14 @@ import inspect
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from trimtab._boundary.workers import wait_for
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events import Outcome, ToolCall
 from trimtab._plugins import did_you_mean
@@ -74,20 +75,6 @@ def call_in_parallel(jobs: Sequence[Callable[[], T]], limit: int) -> list[T]:
         return [_result(future) for future in futures]
     finally:
         waiting.clear()
-
-
-def wait_for(value: Any) -> Any:
-    """Return the result of an awaitable; on another thread if this one has a running loop."""
-
-    async def awaited() -> Any:
-        return await value
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(awaited())
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(awaited())).result()
 
 
 def _result(future: Future[T]) -> T:

@@ -14,7 +14,7 @@ from trimtab._boundary import (
     Ask,
     Inside,
     Reply,
-    call_in_turn,
+    call_all,
     is_inside,
 )
 from trimtab._contract import BoundRun
@@ -156,15 +156,9 @@ class ProviderInvoker:
         spent: float = 0.0,
     ) -> list[Reply[Any]]:
         inside = Inside(self)
-        replies: list[Reply[Any]] = []
         try:
             under_way.add(inside)
-            if timeout is None:
-                call_in_turn(asks, argument, inside, self._monotonic, replies.append)
-            else:
-                from trimtab._boundary.workers import call_on_worker
-
-                replies = call_on_worker(asks, argument, inside, self._monotonic, timeout)
+            replies = call_all(asks, argument, inside, self._monotonic, timeout)
         finally:
             under_way.discard(inside)
         if self._run.state.faults or replies.count(NOTHING) < len(replies):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from trimtab._boundary import (
     SLOW_SECONDS,
@@ -16,21 +15,22 @@ from trimtab._boundary import (
     Inside,
     Reply,
     WrongReturn,
-    call_in_turn,
+    call_all,
+    is_inside,
     own_records,
+    owners,
+    within,
 )
 from trimtab._contract import RecorderContext
 from trimtab._events import Event, Question
 from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:
-    from trimtab._boundary.workers import Worker
     from trimtab._events import Provenance
     from trimtab._run import OpenRun
     from trimtab._table import RunHook
 
 
-T = TypeVar("T")
 PATIENCE = 1.0
 """How long a thread waits, in seconds, for the one that has a recorder."""
 
@@ -44,38 +44,6 @@ _REPORTS = (
 _Feeds = tuple["RecorderFeed", ...]
 _Caused = tuple[object, _Feeds]
 """A record, and the recorders that caused it, the first of them first."""
-
-
-class _Causes:
-    """The recorders that cause what happens in this context, until what they did has ended."""
-
-    __slots__ = ("active", "asked", "feeds")
-
-    def __init__(self, feeds: _Feeds, asked: RecorderFeed | None) -> None:
-        self.feeds = feeds
-        self.asked = asked  # whose `record` is under way here, and not in another thread
-        self.active = True
-
-
-_CAUSES: ContextVar[_Causes | None] = ContextVar("trimtab_causes", default=None)
-
-
-def _causes() -> _Feeds:
-    causes = _CAUSES.get()
-    return causes.feeds if causes is not None and causes.active else ()
-
-
-def _caused_by(
-    feeds: _Feeds, work: Callable[..., T], *arguments: Any, asked: RecorderFeed | None = None
-) -> T:
-    """Return ``work(*arguments)``; what it records is caused by these recorders."""
-    causes = _Causes(feeds, asked)
-    token = _CAUSES.set(causes)
-    try:
-        return work(*arguments)
-    finally:
-        causes.active = False
-        _CAUSES.reset(token)
 
 
 class RecorderFeed:
@@ -105,7 +73,7 @@ class RecorderFeed:
         self._busy = Lock()
         self._patience = PATIENCE
         self._slow = False
-        self._worker: Worker | None = None
+        self._asking = object()  # whose stretch is `record`
         self._returned: deque[_Caused] = deque()
         self._adding = Lock()
         self._reports = self._warned = False
@@ -114,10 +82,10 @@ class RecorderFeed:
         return not isinstance(event, Event) or event.run_id == self._run.state.run_id
 
     def put(self, event: object) -> None:
-        causes = _causes()
-        if self not in causes:
+        if not is_inside(self):
+            causes = tuple([one for one in owners() if isinstance(one, RecorderFeed)])
             self._queue.append((event, causes))
-        elif (active := _CAUSES.get()) is not None and active.asked is self:
+        elif is_inside(self._asking):
             self._reports = True
 
     def drain(self) -> None:
@@ -129,7 +97,7 @@ class RecorderFeed:
         The thread that has the recorder may wait for this one, so that this one waits a second
         for it, once, and then leaves its events to it.
         """
-        if self in _causes():
+        if is_inside(self):
             return
         for _ in range(most):
             if not self._queue:
@@ -153,7 +121,7 @@ class RecorderFeed:
             try:
                 while self._returned:
                     record, causes = self._returned.popleft()
-                    _caused_by(causes, self._add, record)
+                    within(causes, self._add, record, others=RecorderFeed)
             finally:
                 self._adding.release()
 
@@ -167,22 +135,14 @@ class RecorderFeed:
             self._queue.clear()
             return
         causes = (*causes, self)
-        reply = _caused_by(causes, self._call, event, asked=self)
-        _caused_by(causes, self._handed_over, reply)
+        asked = (*causes, self._asking)
+        reply = within(asked, self._call, event, others=RecorderFeed)
+        within(causes, self._handed_over, reply, others=RecorderFeed)
         self._returned += [(record, causes) for record in reply.value or ()]
 
     def _call(self, event: object) -> Reply[tuple[object, ...]]:
-        inside, monotonic = Inside(), self._run.session.clock.monotonic
-        replies: list[Reply[tuple[object, ...]]] = []
-        if self._timeout is None:
-            call_in_turn((self._ask,), event, inside, monotonic, replies.append)
-        else:
-            if self._worker is None:
-                from trimtab._boundary.workers import Worker
-
-                self._worker = Worker()
-            replies = self._worker.run((self._ask,), event, inside, monotonic, self._timeout)
-        return replies[0]
+        monotonic = self._run.session.clock.monotonic
+        return call_all((self._ask,), event, Inside(), monotonic, self._timeout)[0]
 
     def _handed_over(self, reply: Reply[tuple[object, ...]]) -> None:
         invoker = self._run.invoker
@@ -196,11 +156,9 @@ class RecorderFeed:
             invoker.failed(self.source, "record", _REPORTS)
 
     def close(self) -> None:
-        """Hand over what is left, and let the worker's thread end."""
+        """Hand over what is left."""
         self._patience = PATIENCE
         self._drain(MOST_IN_A_ROW + len(self._queue))
-        if self._worker is not None:
-            self._worker.retire()
 
 
 class Recordings:
