@@ -5,7 +5,6 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_cli.output": "say_json",
         "_lazy": "lazy_names",
         "_plugins": (
             "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
@@ -19,6 +18,6 @@ __all__, __getattr__, __dir__ = lazy_names(
             "AmbiguousProvider IncompatibleProvider ProviderInvalid ProviderLoadError "
             "ProviderNotAllowed ProviderOptionsError UnknownProvider"
         ),
-        "_types.stdout": "others_to_stderr output say writing",
+        "_types.stdout": "others_to_stderr output say say_json writing",
     },
 )

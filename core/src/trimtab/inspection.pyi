@@ -1,6 +1,3 @@
-from trimtab._cli.output import (
-    say_json as say_json,
-)
 from trimtab._lazy import (
     lazy_names as lazy_names,
 )
@@ -49,5 +46,6 @@ from trimtab._types.stdout import (
     others_to_stderr as others_to_stderr,
     output as output,
     say as say,
+    say_json as say_json,
     writing as writing,
 )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from trimtab._cli.explain import needed_configuration
-from trimtab._cli.output import say_json
 from trimtab._cli.parsing import OWN_COMMANDS
 from trimtab._cli.probe import Named, ask, probe, providers_of, static_problem
 from trimtab._plugins import (
@@ -42,7 +41,7 @@ from trimtab._plugins.resolution import (
 from trimtab._policy import ProviderRef
 from trimtab._types.errors import TrimtabError
 from trimtab._types.options import read_seconds
-from trimtab._types.stdout import say
+from trimtab._types.stdout import say, say_json
 from trimtab._types.text import plural, sanitize
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 
 import attrs
 
-from trimtab._cli.output import say_json, say_table
 from trimtab._events import ProviderKind
 from trimtab._plugins import PluginInfo, did_you_mean, quoted_list
 from trimtab._plugins.configuration import (
@@ -26,7 +25,7 @@ from trimtab._plugins.resolution import (
 )
 from trimtab._policy import ProviderConfig, ProviderRef
 from trimtab._types.errors import ConfigurationError, ProviderError
-from trimtab._types.stdout import say
+from trimtab._types.stdout import say, say_json, say_table
 from trimtab._types.text import sanitize
 
 

@@ -18,10 +18,11 @@ import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NoReturn
 
 from trimtab._plugins import PluginInfo, Registry, did_you_mean
-from trimtab._types.errors import ProviderInvalid, ProviderLoadError
+from trimtab._types.errors import ProviderInvalid, ProviderLoadError, TrimtabError
 from trimtab._types.stdout import say
 from trimtab._types.text import describe_error, sanitize
 from trimtab._version import __version__
@@ -42,7 +43,7 @@ OWN_COMMANDS = {
     ),
     "completion": (
         "write code that completes commands and names in a shell",
-        "output:register_completion",
+        "parsing:register_completion",
     ),
 }
 """What each does, and the function of a module here that adds its arguments."""
@@ -108,8 +109,6 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         ProviderError: another package's command is ambiguous, or can't be loaded.
     """
     if "_ARGCOMPLETE" in os.environ:
-        from trimtab._cli.output import complete
-
         complete(lambda words: parser_for(words, main)[0])
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
@@ -246,3 +245,34 @@ def _run_each(command: str, hosts: Sequence[str], options: argparse.Namespace, m
         say(f"No installed package offers `trimtab {command}`.")
     flags = [f"--{flag}" for flag in ("all", "json") if getattr(options, flag)]
     return max((main([command, host, *flags]) for host in hosts), default=0)
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def register_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+    parser.set_defaults(run=run_completion)
+
+
+def run_completion(options: argparse.Namespace) -> int:
+    say(_argcomplete().shellcode(["trimtab"], shell=options.shell))
+    return 0
+
+
+def complete(build: Callable[[Sequence[str]], argparse.ArgumentParser]) -> NoReturn:
+    """Write the completions of the line that the shell gives in the environment, and exit."""
+    line, point = os.environ.get("COMP_LINE", ""), os.environ.get("COMP_POINT", "")
+    words = line[: int(point) if point.isdecimal() else None].split()
+    _argcomplete().autocomplete(build(words[1:]))
+    raise SystemExit(1)  # argcomplete ends the process where the shell has asked
+
+
+def _argcomplete() -> ModuleType:
+    try:
+        import argcomplete
+    except ImportError:
+        raise TrimtabError(
+            "Completion needs the package argcomplete: install trimtab[completion]."
+        ) from None
+    return argcomplete

@@ -10,11 +10,10 @@ from typing import Any
 
 import attrs
 
-from trimtab._cli.output import complete_names, entry_json, say_json, say_table
 from trimtab._plugins import GROUPS, WORDS, PluginInfo, Registry
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.resolution import mismatch, named, shortest_names
-from trimtab._types.stdout import say
+from trimtab._types.stdout import say, say_json, say_table
 from trimtab._types.text import sanitize
 
 _WIDTH = 79
@@ -32,7 +31,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     listing.set_defaults(run=run_list)
     show = _command(commands, "show", "metadata and options of one name")
     name = show.add_argument("name", metavar="NAME", help="a name, or DISTRIBUTION:NAME")
-    complete_names(name, lambda: [entry.name for entry in discover().entries])
+    vars(name)["completer"] = lambda **_: [entry.name for entry in discover().entries]
     add_timeout(show)
     show.add_argument("--json", action="store_true", help="write JSON")
     show.set_defaults(run=run_show)
@@ -49,7 +48,7 @@ def run_list(options: argparse.Namespace) -> int:
     entries = registry.of(options.kind) if options.kind else registry.entries
     if options.json:
         problems = [attrs.asdict(problem) for problem in registry.problems]
-        say_json({"entries": [entry_json(entry) for entry in entries], "problems": problems})
+        say_json({"entries": [_entry_json(entry) for entry in entries], "problems": problems})
         return 0
     if entries:
         for line in _lines(entries):
@@ -58,6 +57,21 @@ def run_list(options: argparse.Namespace) -> int:
         say("Nothing is installed.")
     _mention_problems(registry)
     return 0
+
+
+def _entry_json(entry: PluginInfo) -> dict[str, Any]:
+    return {
+        "kind": entry.group,
+        "name": entry.name,
+        "full_name": entry.full_name,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "target": entry.target,
+        "summary": entry.summary,
+        "requires": list(entry.requires),
+        "api_level": entry.api_level,
+        "where": entry.where,
+    }
 
 
 def _lines(entries: Sequence[PluginInfo]) -> Iterator[str]:
@@ -108,7 +122,7 @@ def run_show(options: argparse.Namespace) -> int:
     each = list(zip(entries, (taken for taken, _ in found), problems, strict=True))
     if options.json:
         shown = [
-            {**entry_json(entry), "options": taken, "problems": wrong}
+            {**_entry_json(entry), "options": taken, "problems": wrong}
             for entry, taken, wrong in each
         ]
         say_json({"entries": shown})

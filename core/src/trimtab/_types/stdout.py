@@ -1,18 +1,20 @@
-"""What a command writes: its answer, apart from what others print meanwhile, and files."""
+"""What a command writes: lines, columns, JSON, apart from what others print meanwhile; files."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from trimtab._types.errors import TrimtabError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+FORMAT = 1
+"""Version of the JSON that `say_json` writes; a change that breaks a reader raises it."""
 _own: list[TextIO] = []
 _STDOUT, _STDERR = 1, 2
 
@@ -107,6 +109,24 @@ def say(text: str = "") -> None:
     """
     with _named_stdout():
         output().write(f"{text}\n")
+
+
+def say_json(data: Mapping[str, Any]) -> None:
+    """Write an object as JSON; values that JSON lacks, such as dates, as text.
+
+    Args:
+        data: the object; ``"format"`` is added.
+    """
+    import json
+
+    say(json.dumps({"format": FORMAT, **data}, indent=2, default=str))
+
+
+def say_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say((indent + "  ".join(cells)).rstrip())
 
 
 def flush() -> None:
