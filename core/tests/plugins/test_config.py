@@ -147,7 +147,7 @@ def test_a_table_that_may_be_meant_for_a_prompt_without_one_is_named(write, capl
             '[prompts."a/b"]\nguidance_limit = true',
             "guidance_limit must be a whole number, not Tru",
         ),
-        ('[prompts."a/b"]\nfeedback_delivery = "al"', "must be 'first' or 'all', not 'al'."),
+        ('[prompts."a/b"]\nfeedback_delivery = "al"', "must be one of 'first', 'all', not 'al'."),
         ('[prompts."a/b"]\nguidance = [3]', "guidance[0]: write a name, or a table with 'use'"),
         ('[prompts."a/b"]\nguidance = ["x", ""]', "guidance[1]: the key 'use' must name"),
         ('[prompts."a/b"]\nguidance = [{}]', "guidance[0]: the key 'use' must name the provider"),

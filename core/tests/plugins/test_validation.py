@@ -171,19 +171,19 @@ WRITE = "; write: def guide_pre_render(self, context): …"
     [
         (
             " @hookimpl\n def guide_pre_render(self, *, context): ...",
-            f"{HOOK}has the keyword-only parameter 'context', which is never passed{WRITE}",
+            f"{HOOK}takes (*, context){WRITE}",
         ),
         (
             " @hookimpl\n def guide_pre_render(self, context=None): ...",
-            f"{HOOK}has a default for 'context'{WRITE}",
+            f"{HOOK}takes (context=None){WRITE}",
         ),
         (
             " @hookimpl\n def guide_pre_render(self, *context): ...",
-            f"{HOOK}has *context, which is never filled{WRITE}",
+            f"{HOOK}takes (*context){WRITE}",
         ),
         (
             " @hookimpl\n def guide_pre_render(self, **context): ...",
-            f"{HOOK}has *context, which is never filled{WRITE}",
+            f"{HOOK}takes (**context){WRITE}",
         ),
         (" @hookimpl\n def guide_pre_render(self): ...", f"{HOOK}takes (){WRITE}"),
         (" @hookimpl\n def guide_pre_render(self, ctx): ...", f"{HOOK}takes (ctx){WRITE}"),

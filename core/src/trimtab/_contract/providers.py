@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 
 import attrs
 import pluggy
+from attrs.validators import min_len
 
 from trimtab._boundary import Reply, acall, call, own_result
 from trimtab._contract import TaskCompletionContext
@@ -15,8 +16,8 @@ from trimtab._events.guidance import CompletionStatus
 from trimtab._policy.feedback import TaskCompletionResult, seriousness
 from trimtab._session.projection import BaseProjection
 from trimtab._types.errors import class_name
-from trimtab._types.options import as_tuple
-from trimtab._types.text import as_text, shown
+from trimtab._types.options import as_tuple, items_of
+from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
     from trimtab._contract import FeedbackContext, GuidanceContext, RecorderContext, RunContext
@@ -199,16 +200,6 @@ class Recorder(Protocol):
         ...
 
 
-def _check_all(_: object, __: object, value: tuple[Any, ...]) -> None:
-    if not isinstance(value, tuple):
-        raise TypeError(f"checkers must be a list of completion checkers, not {shown(value)}")
-    if not value:
-        raise ValueError("a CompositeChecker needs at least one checker")
-    for checker in value:
-        if not callable(getattr(checker, "check", None)):
-            raise TypeError(f"checkers must hold objects with a check method, not {shown(checker)}")
-
-
 @attrs.frozen
 class CompositeChecker:
     """Asks its checkers in order and stops as soon as the verdict is clear.
@@ -221,7 +212,7 @@ class CompositeChecker:
     """
 
     checkers: tuple[TaskCompletionChecker, ...] = attrs.field(
-        converter=as_tuple, validator=_check_all
+        converter=as_tuple, validator=[items_of(TaskCompletionChecker), min_len(1)]
     )
     all_must_pass: bool = True
 

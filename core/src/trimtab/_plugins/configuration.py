@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
+from attrs.validators import optional
 
 from trimtab._events import ProviderKind
 from trimtab._plugins import WORDS, did_you_mean, parse_requirement, quoted_list
@@ -26,9 +27,10 @@ from trimtab._policy import (
 )
 from trimtab._types.errors import ConfigurationError
 from trimtab._types.limits import Budget
-from trimtab._types.options import as_path
+from trimtab._types.options import as_path, one_of, whole_number
 from trimtab._types.text import TYPE_WORDS, LazyPattern, error_message, sanitize, shown
 
+T = TypeVar("T")
 MAX_SIZE = 1_000_000
 """Bytes of a configuration file."""
 OWN_FILE = "trimtab.toml"
@@ -81,7 +83,7 @@ def stamp(path: Path) -> tuple[int, ...] | None:
     return (found.st_mtime_ns, found.st_size, found.st_ino) if path.is_file() else None
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def _has_table(path: Path, _: tuple[int, ...]) -> bool:
     try:
         content = path.read_bytes()
@@ -166,7 +168,7 @@ def _hindrance(file: Path) -> str:
         return f"it can't be read: {error.strerror}"
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def _load(path: Path, _: tuple[int, ...]) -> Configuration:
     data = read_toml(path)
     if path.name != SHARED_FILE:
@@ -185,8 +187,10 @@ class PromptSettings:
     feedback: tuple[FeedbackProviderConfig, ...] | None = None
     completion: tuple[CompletionCheckerConfig, ...] | None = None
     recorders: tuple[RecorderConfig, ...] | None = None
-    guidance_limit: int | None = None
-    feedback_delivery: Literal["first", "all"] | None = None
+    guidance_limit: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
+    feedback_delivery: Literal["first", "all"] | None = attrs.field(
+        default=None, validator=optional(one_of("first", "all"))
+    )
     budget: Budget | None = None
 
 
@@ -330,26 +334,19 @@ def _prompt(value: Any, place: Place) -> PromptSettings:
     table = _a_table(value, place)
     _refuse_unquoted_names(table, place)
     _check(table, keys_of(PromptSettings), place)
-    limit, delivery = table.get("guidance_limit"), table.get("feedback_delivery")
-    if limit is not None and limit < 1:
-        raise place.error(f"guidance_limit must be 1 or more, not {limit}.")
-    if delivery not in (None, "first", "all"):
-        raise place.error(f"feedback_delivery must be 'first' or 'all', not {delivery!r:.60}.")
-    kinds: Any = {k: _providers(table[k], k, place) for k in IN_FILES if k in table}
-    return PromptSettings(
-        **kinds,
-        guidance_limit=limit,
-        feedback_delivery=delivery,
-        budget=_budget(table["budget"], place.into("budget")) if "budget" in table else None,
-    )
+    read: Any = {k: _providers(table[k], k, place) for k in IN_FILES if k in table}
+    if "budget" in table:
+        inside = place.into("budget")
+        _check(table["budget"], keys_of(Budget), inside)
+        read["budget"] = _made(partial(Budget, **table["budget"]), inside)
+    return _made(partial(PromptSettings, **{**table, **read}), place)
 
 
-def _budget(table: Mapping[str, Any], place: Place) -> Budget:
-    _check(table, keys_of(Budget), place)
+def _made(make: Callable[[], T], place: Place, what: str = "") -> T:
     try:
-        return Budget(**table)
+        return make()
     except (TypeError, ValueError) as error:
-        raise place.error(f"{error_message(error)}.") from error
+        raise place.error(f"{what}{error_message(error)}.") from error
 
 
 def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
@@ -380,10 +377,7 @@ def _provider(
     _check(table, keys, place)
     reference = ProviderRef(table["use"], table.get("options", {}), table.get("optional", False))
     settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
-    try:
-        return make(reference, **settings)
-    except (TypeError, ValueError) as error:
-        raise place.error(f"{sanitize(reference.name, 80)}: {error_message(error)}.") from error
+    return _made(partial(make, reference, **settings), place, f"{sanitize(reference.name, 80)}: ")
 
 
 def _feedback(reference: ProviderRef, **settings: Any) -> FeedbackProviderConfig:

@@ -15,7 +15,9 @@ from trimtab._events import DecisionPoint, Provenance, ProviderKind
 from trimtab._plugins import WORDS, did_you_mean, quoted_list
 from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, ProviderConfig
 from trimtab._types.errors import ProviderInvalid, ProviderOptionsError
-from trimtab._types.text import describe_error, sanitize
+from trimtab._types.text import as_text, describe_error, sanitize
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def check_positional(method: Callable[..., Any], name: str, who: str) -> None:
@@ -24,22 +26,12 @@ def check_positional(method: Callable[..., Any], name: str, who: str) -> None:
     pluggy never passes a keyword-only parameter and lets a default win over the caller, and
     finds neither at registration.
     """
-    parameters = list(inspect.signature(method).parameters.values())
-    wrong = next(filter(None, map(_signature_problem, parameters)), "")
-    if not wrong and [p.name for p in parameters] != ["context"]:
-        wrong = f"takes ({', '.join(p.name for p in parameters)})"
-    if wrong:
-        raise ProviderInvalid(f"{name} of the {who} {wrong}; write: def {name}(self, context): …")
-
-
-def _signature_problem(parameter: inspect.Parameter) -> str:
-    if parameter.kind is parameter.KEYWORD_ONLY:
-        return f"has the keyword-only parameter {parameter.name!r}, which is never passed"
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return f"has *{parameter.name}, which is never filled"
-    if parameter.default is not parameter.empty:
-        return f"has a default for {parameter.name!r}"
-    return ""
+    signature = inspect.signature(method)
+    given = [(p.name, p.default, p.kind) for p in signature.parameters.values()]
+    if given not in [[("context", inspect.Parameter.empty, kind)] for kind in _BY_POSITION]:
+        raise ProviderInvalid(
+            f"{name} of the {who} takes {as_text(signature)}; write: def {name}(self, context): …"
+        )
 
 
 def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: bool) -> None:

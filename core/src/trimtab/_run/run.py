@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.guidance import CompletionChecked, Feedback
     from trimtab._run.recording import Recordings
-    from trimtab._table import GuidanceEntry, RunHook
+    from trimtab._table import GuidanceEntry
 
 _NO_CALLS: tuple[ToolCall, ...] = ()
 # A member that is looked up in its class takes ten times as long as a name.
@@ -59,11 +59,6 @@ class Run(OpenRun):
         state = self.state
         ended = "closed" if state.closed else "open"
         return f"<Run {self.run_id!r} of {state.prompt_name!r}: {state.calls} calls, {ended}>"
-
-    def _start_recording(self, recorders: Iterable[RunHook], keep: int | None) -> None:
-        from trimtab._run.recording import Recordings
-
-        self._recordings = Recordings(self, recorders, keep, self._timeout)
 
     def _stop_recording(self) -> None:
         """Close the recorders of this run; they get no more events."""

@@ -101,7 +101,9 @@ class Session(Record):
     ) -> Run:
         """Open recorders, then record the opening; outside the lock, as they may open files."""
         if hooks:
-            run._start_recording(hooks, self._keep)
+            from trimtab._run.recording import Recordings
+
+            run._recordings = Recordings(run, hooks, self._keep, run._timeout)
         run.dispatch(RunOpened, **event)
         run._tell_opened(resumed=resumed)
         return run
