@@ -66,7 +66,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     (PROXY, "of the last {} requests stay", "_proxy._reader.MOST_KEPT", 8),
     (PROXY, "{} conversations are followed", "_proxy._threads.MOST_THREADS", 64),
     (SAID, "beyond 20 MB (or half of", "_trace._journal.recorder.LARGEST_BYTES", 20_000_000),
-    (COST, "arguments up to {} characters", "._session.retention._KEPT_PARAMS", 256),
+    (COST, "arguments up to {} characters", "._session._KEPT_PARAMS", 256),
 ]
 
 

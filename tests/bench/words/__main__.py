@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -58,6 +59,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     take.add_argument("out", type=Path)
     table = commands.add_parser("tables", help="write the tables of results as Markdown")
     table.add_argument("results", type=Path, nargs="+")
+    texts = commands.add_parser("texts", help="write what the providers say at moments of a pass")
+    texts.add_argument("moments", type=Path)
+    texts.add_argument("out", type=Path)
+    one = commands.add_parser("pass", help="ask without and with these texts")
+    _take_model(one)
+    one.add_argument("--minutes", type=float, default=120.0, help="no more is asked after these")
+    one.add_argument("moments", type=Path)
+    one.add_argument("texts", type=Path)
+    one.add_argument("out", type=Path)
+    commands.add_parser("fit", help="fit the weights by which a text names a tool")
     options = parser.parse_args(arguments)
     run = {
         "plans": _plans,
@@ -65,8 +76,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "tables": _tables,
         "record": _record,
         "recordings": _recordings,
+        "fit": _fit,
+        "texts": _texts,
+        "pass": _pass,
     }
     return run.get(options.command, _measure)(options)
+
+
+def _fit(_: argparse.Namespace) -> int:
+    from words import fit
+
+    for line in fit.report():
+        print(line, flush=True)
+    return 0
+
+
+def _texts(options: argparse.Namespace) -> int:
+    from words import passes
+
+    made = {moment.id: passes.text_of(moment) for moment in moments.read(options.moments)}
+    options.out.write_text(json.dumps(made, indent=0, ensure_ascii=False), encoding="utf-8")
+    return 0
+
+
+def _pass(options: argparse.Namespace) -> int:
+    from words import passes
+
+    end = time.monotonic() + 60 * options.minutes
+    model, texts = _model(options), passes.read_texts(options.texts)
+    for moment in passes.in_turns(moments.read(options.moments)):
+        next_call.write(passes.ask(model, moment, texts[moment.id], end), options.out)
+    return 0
 
 
 def _record(options: argparse.Namespace) -> int:

@@ -93,8 +93,8 @@ def text_at(moment: Moment, **settings: Any) -> str:
 
 def by_likeness(
     tools: Iterable[str] | None, tried: Iterable[str], profiles: ToolProfiles, **_: Any
-) -> tuple[str, ...]:
-    """Return untried tools as they were ordered in the first pass: by the likeness of names."""
+) -> str:
+    """Return the tool that the order of the first pass puts first: by the likeness of names."""
     used = set(tried)
     words = {word for name in used for word in name_words(name)}
 
@@ -104,13 +104,13 @@ def by_likeness(
         return (not reads, -len(words.intersection(name_words(name))), name)
 
     left = (n for n in tools or () if n not in used and not profiles.of(n).polling)
-    return tuple(sorted(left, key=rank)[:4])
+    return min(left, key=rank, default="")
 
 
 @contextmanager
-def choosing(function: Callable[..., tuple[str, ...]]) -> Iterator[None]:
-    """Let the providers choose untried tools in another way."""
-    with patch("trimtab_signals._untried.ranked", function):
+def choosing(function: Callable[..., str]) -> Iterator[None]:
+    """Let the providers choose the tool that a text names in another way."""
+    with patch("trimtab_signals._untried.proposed", function):
         yield
 
 
@@ -134,7 +134,7 @@ def _as_before(kind: str, moment: Moment) -> str:
     if kind == "seed":
         return text_at(moment, options=_with("wording", "seed"))
     if kind in ("unlisted", "likeness"):
-        with choosing(by_likeness if kind == "likeness" else lambda *_, **__: ()):
+        with choosing(by_likeness if kind == "likeness" else lambda *_, **__: ""):
             return text_at(moment)
     raise ValueError(f"no arm {kind!r}")
 

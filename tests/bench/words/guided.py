@@ -9,7 +9,15 @@ from unittest.mock import patch
 
 import attrs
 
-from trimtab import GuidanceContext, GuidanceProviderConfig, Outcome, Prompt, Session, enable
+from trimtab import (
+    DecisionPoint,
+    GuidanceContext,
+    GuidanceProviderConfig,
+    Outcome,
+    Prompt,
+    Session,
+    enable,
+)
 from trimtab._run import ProviderInvoker
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -68,6 +76,7 @@ class Conversation:
         told = {tool.name: tool.description for tool in tools}
         host = attrs.evolve(HOST, tools=frozenset(told), tool_descriptions=told)
         run = Session(clock=self._clock).open_run(prompt, host=host)
+        self.run = run
         self._hooks = LoopHooks(run, settings or Settings(role="system", timeout=None))
         self._hooks.user_said(str(self.messages[-1]["content"]))
         self._turns = 0
@@ -114,6 +123,16 @@ def request_at(moment: Moment, **settings: Any) -> list[Any]:
         conversation.request()
         conversation.happened(step)
     return conversation.request()
+
+
+def context_at(moment: Moment) -> GuidanceContext:
+    """Return what providers see where they first speak, else at the moment."""
+    at = spoken_at(moment)
+    conversation = opened(moment)
+    for step in moment.steps[:at]:
+        conversation.request()
+        conversation.happened(step)
+    return conversation.run.guidance_context(DecisionPoint.PRE_TOOL_SELECTION)
 
 
 def false_alarm(moment: Moment) -> str:

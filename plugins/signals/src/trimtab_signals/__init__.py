@@ -19,6 +19,7 @@ from trimtab_signals._closing import asks_user, is_question, requests_in, waits_
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
+from trimtab_signals._helpers import asked_of_last, helpers_of
 from trimtab_signals._normalise import normalise_text, text_of, without_times
 from trimtab_signals._novelty import Pieces, Slot, brings_nothing, moved, names_in, steps_of
 from trimtab_signals._obligation import Denial, Ending, denial_after, reason_to_stop
@@ -32,7 +33,7 @@ from trimtab_signals._records import (
     mentions_failure,
 )
 from trimtab_signals._shell import operation, reads_only, starts_background, without_input
-from trimtab_signals._untried import asked_of_last, helpers_of, untried_tools
+from trimtab_signals._untried import untried_tools
 from trimtab_signals._waiting import (
     APART,
     CEILING_CALLS,

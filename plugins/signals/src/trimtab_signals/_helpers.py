@@ -1,0 +1,83 @@
+"""By which of its tools an agent waits or asks its user, and what its last answer asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from trimtab import GuidanceContext
+from trimtab.text import LazyPattern
+from trimtab_signals._calls import Calls
+from trimtab_signals._profiles import name_words
+from trimtab_signals._records import describe_call
+from trimtab_signals._tool_words import LONGEST_DESCRIPTION
+from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value
+
+_WAITING = frozenset({"delay", "pause", "sleep", "wait"})
+_SPANS = frozenset({"a", "for", "minutes", "ms", "s", "seconds", "time", "while"})
+"""All that the name of a tool for waiting may hold besides: `pause_sale` does something else."""
+_ASKING = frozenset({"ask", "clarify", "confirm", "input", "question"})
+_PUT = frozenset({"for", "question", "questions"})
+"""What follows "ask" where it is open who is asked; anything else is whom."""
+_PEOPLE = frozenset(
+    {"caller", "client", "customer", "guest", "human", "maintainer", "operator", "owner", "person",
+     "patient", "user", "users"}
+)  # fmt: skip
+_PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
+
+
+def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
+    """Return what the answer of the last call asks for, if that is one of `tools`.
+
+    Args:
+        context: the run.
+        tools: those that the problem is about.
+    """
+    last = context.trajectory.follow(Calls).recent(1)
+    if not last or last[0].tool not in tools:
+        return None
+    asked = asked_of(last[0])
+    if asked is None and last[0].failed and WayOut.ASK in helpers_of(context):
+        given = describe_call(last[0], LONGEST_DESCRIPTION)
+        if lacks_value(given) and not _PATH.search(given):
+            return Asked(WayOut.ASK, last[0].output)  # what only the user has was left out
+    return asked
+
+
+def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:
+    """Return the tools by which an agent can do what an answer asks for: wait, or ask its user.
+
+    Args:
+        context: the run.
+    """
+    return helpers(context.tools or (), context.tool_descriptions)
+
+
+def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[WayOut, str]:
+    """Return the tool that waits and the one that asks, as far as `tools` have them.
+
+    Args:
+        tools: all that the agent has.
+        descriptions: what they say of themselves, by name, as far as known.
+    """
+    found: dict[WayOut, str] = {}
+    for name in sorted(tools, reverse=True):
+        words = name_words(name)
+        if words and words[0] in _WAITING and _SPANS.issuperset(words[1:]):
+            found[WayOut.LATER] = name
+        elif _asks(words, name_words(_first_sentence(descriptions.get(name, "")))):
+            found[WayOut.ASK] = name
+    return found
+
+
+def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
+    """Return whether a tool puts a question to a person."""
+    if words[:1] == ["ask"] and len(words) > 1 and words[1] not in _PUT:
+        return True
+    if _PEOPLE.isdisjoint(words) and _PEOPLE.isdisjoint(told):
+        return False
+    return not _ASKING.isdisjoint(words) or (bool(told) and told[0] in _ASKING)
+
+
+def _first_sentence(description: str) -> str:
+    """Return what a description says first; what follows is mostly about how to call the tool."""
+    return description[:LONGEST_DESCRIPTION].partition(".")[0]
