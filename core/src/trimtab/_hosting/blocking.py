@@ -12,6 +12,7 @@ from trimtab._events import DecisionPoint, Delivery, Evidence, Outcome, ToolCall
 from trimtab._hosting.calls import LOG, AskedCalls, RunningCall, contained
 from trimtab._hosting.executor import named
 from trimtab._hosting.placement import Placement
+from trimtab._run.completion import exhausted
 from trimtab._run.run import Run
 from trimtab._types.errors import SessionError
 from trimtab._types.options import argument, as_instance, as_timeout, tuple_of
@@ -366,12 +367,7 @@ class BlockingDriver:
 
     def exhausted(self) -> str | None:
         """Return why nothing more may be asked of the model; None if it may."""
-        if self.stop_request is not None:
-            return f"nudges of {self.stop_request.provider_name} had no effect"
-        if self.run.deadline is not None and self.run.deadline.expired:
-            return "the deadline has passed"
-        limit = self.run.exhausted_budget()
-        return f"the budget is used up: {limit}" if limit else None
+        return exhausted(self.run)
 
     @contained(None)
     def close(self, reason: str = "completed") -> None:

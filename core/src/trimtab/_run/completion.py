@@ -51,18 +51,24 @@ def check(
 
 
 def _skipped(run: OpenRun, stop: CompletionAsked) -> str | None:
-    asked = run.state.guidance.stop
     reasons = (
         (run.state.closed, "the run is closed"),
         (stop.api_error, f"the model's service failed: {stop.api_error}"),
-        (asked, f"nudges of {asked.provider_name if asked else ''} had no effect"),
         (stop.background_work, "background work is still running"),
         (stop.awaiting_user, "waiting for the user's reply"),
-        (run.deadline is not None and run.deadline.expired, "the deadline has passed"),
     )
-    found = next((reason for holds, reason in reasons if holds), None)
-    limit = None if found else run.exhausted_budget()
-    return f"the budget is used up: {limit}" if limit else found
+    return next((reason for holds, reason in reasons if holds), None) or exhausted(run)
+
+
+def exhausted(run: OpenRun) -> str | None:
+    """Return why nothing more may be asked of the model; None if it may."""
+    asked = run.state.guidance.stop
+    if asked is not None:
+        return f"nudges of {asked.provider_name} had no effect"
+    if run.deadline is not None and run.deadline.expired:
+        return "the deadline has passed"
+    limit = run.exhausted_budget()
+    return f"the budget is used up: {limit}" if limit else None
 
 
 def _verdict(
