@@ -230,9 +230,9 @@ def test_the_values_of_options_are_not_spread(install):
     ("options", "what"),
     [
         ({"texts": "x"}, "refuses the option 'texts': AttributeError: 'str' object has no"),
-        ({"texts": "x", "folder": "y"}, "refuses the option 'texts': AttributeError: 'str'"),
-        ({"folder": "y", "redact": None}, "refuses the option 'redact': 'NoneType' object is not"),
-        ({"folder": "y", "redact": [3]}, "refuses the option 'redact': AttributeError: 'int'"),
+        ({"texts": "x", "folder": "y"}, "the options 'texts', 'folder': AttributeError: 'str'"),
+        ({"folder": "y", "redact": None}, "the options 'folder', 'redact': 'NoneType' object is"),
+        ({"folder": "y", "redact": [3]}, "the options 'folder', 'redact': AttributeError: 'int'"),
         ({"limit": 5, "folder": "y"}, "refuses the options 'limit', 'folder': KeyError: 5"),
         ({"folder": "none"}, "refuses the option 'folder': FileNotFoundError: "),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import linecache
 import operator
 import re
 import signal
@@ -14,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any
 
 from trimtab._plugins import (
@@ -230,35 +229,9 @@ def _refused(
 
 
 def _blamed(options: Mapping[str, Any], error: BaseException) -> str:
-    """Name the options that the error is about, or all that were given; never their values."""
+    """Name the options that the error names, or all that were given; never their values."""
     words = set(re.findall(r"\w+", describe_error(error)))
-    blamed = (
-        [name for name in options if name in words]
-        or _handled(options, error.__traceback__)
-        or list(options)
-    )
+    blamed = [name for name in options if name in words] or list(options)
     if not blamed:
         return "to be made without options"
     return f"the option{'s' * (len(blamed) > 1)} {quoted_list(blamed)}"
-
-
-def _handled(options: Mapping[str, Any], trace: TracebackType | None) -> list[str]:
-    """Return the options that the failing lines of code use: those of the line with the fewest."""
-    import traceback
-
-    fewest: list[str] = []
-    for (frame, _), summary in zip(
-        traceback.walk_tb(trace), traceback.extract_tb(trace), strict=True
-    ):
-        last = summary.end_lineno or summary.lineno or 0
-        lines = range(summary.lineno or 0, last + 1)
-        code = "".join(linecache.getline(summary.filename, line) for line in lines)
-        words = set(re.findall(r"\w+", code))
-        used = [
-            name
-            for name, value in options.items()
-            if name in words and frame.f_locals.get(name, options) is value
-        ]
-        if used and (not fewest or len(used) < len(fewest)):
-            fewest = used
-    return fewest
