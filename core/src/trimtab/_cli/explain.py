@@ -146,12 +146,9 @@ def _rows(statuses: Sequence[ProviderStatus]) -> Iterator[tuple[str, str, str]]:
         if one.entry is None:
             yield name, one.status, one.reason
         else:
-            yield name, one.entry.package, _words(one)
-
-
-def _words(one: ProviderStatus) -> str:
-    pairs = {**_said(one.config), **dict(one.reference.options)}
-    return sanitize(", ".join(f"{key} = {value!r}" for key, value in pairs.items()))
+            pairs = {**_said(one.config), **dict(one.reference.options)}
+            words = ", ".join(f"{key} = {value!r}" for key, value in pairs.items())
+            yield name, one.entry.package, sanitize(words)
 
 
 def _said(config: ProviderConfig) -> dict[str, Any]:

@@ -154,6 +154,7 @@ def _add_installed(
     commands: argparse._SubParsersAction[Any], command: str, *, described: bool
 ) -> None:
     """Add the commands of packages; only `command` is described unless all are `described`."""
+    from trimtab._cli.probe import command_summary
     from trimtab._plugins.discovery import discover
     from trimtab._plugins.resolution import matching, select
 
@@ -166,7 +167,8 @@ def _add_installed(
     ]
     for name in dict.fromkeys(entry.name for entry in entries):
         if described or name == command:
-            summary = _summary(matching(name, entries))
+            offers = matching(name, entries)
+            summary = " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
             commands.add_parser(name, help=summary.replace("%", "%%"), description=summary)
         else:
             commands.add_parser(name)
@@ -174,12 +176,6 @@ def _add_installed(
         entry = select("commands", command, registry)
         parser = commands.choices.get(command) or commands.add_parser(command)
         _register(entry, parser)
-
-
-def _summary(offers: Sequence[PluginInfo]) -> str:
-    from trimtab._cli.probe import command_summary
-
-    return " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
 
 
 def _register(entry: PluginInfo, parser: argparse.ArgumentParser) -> None:
@@ -252,12 +248,9 @@ SHELLS = ("bash", "zsh", "fish")
 
 def register_completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
-    parser.set_defaults(run=run_completion)
-
-
-def run_completion(options: argparse.Namespace) -> int:
-    say(_argcomplete().shellcode(["trimtab"], shell=options.shell))
-    return 0
+    parser.set_defaults(
+        run=lambda options: say(_argcomplete().shellcode(["trimtab"], shell=options.shell))
+    )
 
 
 def complete(build: Callable[[Sequence[str]], argparse.ArgumentParser]) -> NoReturn:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
+from functools import partial
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -68,7 +69,7 @@ def call_in_parallel(jobs: Sequence[Callable[[], T]], limit: int) -> list[T]:
     run are left behind.
     """
     futures: list[Future[T]] = [Future() for _ in jobs]
-    waiting = deque(zip(futures, (_inside(job) for job in jobs), strict=True))
+    waiting = deque(zip(futures, (partial(copy_context().run, job) for job in jobs), strict=True))
     for _ in range(min(limit, len(jobs))):
         Thread(target=_work_off, args=(waiting,), name="trimtab-tool", daemon=True).start()
     try:
@@ -82,11 +83,6 @@ def _result(future: Future[T]) -> T:
     while not wait([future], timeout=_SLICE).done:
         pass
     return future.result()
-
-
-def _inside(job: Callable[[], T]) -> Callable[[], T]:
-    context = copy_context()
-    return lambda: context.run(job)
 
 
 def _work_off(waiting: deque[tuple[Future[T], Callable[[], T]]]) -> None:

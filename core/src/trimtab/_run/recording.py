@@ -121,14 +121,11 @@ class RecorderFeed:
             try:
                 while self._returned:
                     record, causes = self._returned.popleft()
-                    within(causes, self._add, record, others=RecorderFeed)
+                    if isinstance(record, Event):
+                        record = self._run.stamp(record)
+                    within(causes, self._run.session.dispatch, record, others=RecorderFeed)
             finally:
                 self._adding.release()
-
-    def _add(self, record: object) -> None:
-        if isinstance(record, Event):
-            record = self._run.stamp(record)
-        self._run.session.dispatch(record)
 
     def _hand_over(self, event: object, causes: _Feeds) -> None:
         if self.source.key in self._run.state.quarantined:

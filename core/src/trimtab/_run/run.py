@@ -186,19 +186,20 @@ class Run(OpenRun):
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
         calls = _NO_CALLS if pending is _NO_CALLS else as_calls(pending, "pending")
-        if self._recordings is not None:
-            self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
+        if (
+            self._recordings is not None
+            and not self.state.closed
+            and (point is _SELECTION or self.prompt.table.guides.get(point))  # else no difference
+        ):
+            asked = GuidanceAsked(
+                decision_point=point, pending=calls, delivery=delivery, replayed=replayed
+            )
+            self._recordings.tell(asked)
         way = delivery or self.host.delivery.get(point, _NONE)
         entries = self._begin(point, way, timeout)
         if not entries:
             return NOTHING
         return guide(self, entries, point, calls, timeout=timeout, delivery=way, replayed=replayed)
-
-    def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
-        """Tell the recorders that guidance is asked for, if it makes a difference."""
-        matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
-        if self._recordings is not None and matters and not self.state.closed:
-            self._recordings.tell(GuidanceAsked(decision_point=point, **asked))
 
     def feedback(self, *, timeout: float | None = None, replayed: bool = False) -> str | None:
         """Return the feedback that is due now, rendered, or None.

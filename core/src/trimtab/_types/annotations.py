@@ -136,12 +136,6 @@ class Resolver:
         words = next((note for note in args[1:] if isinstance(note, str)), None)
         return made if words is None else Described(made, words)
 
-    def _wrapped(self, args: tuple[Any, ...], where: str) -> JsonType:
-        return self.resolve(args[0], where)
-
-    def _literal(self, args: tuple[Any, ...], where: str) -> JsonType:
-        return _choice(((arg.value if isinstance(arg, Enum) else arg, arg) for arg in args), where)
-
     def _union(self, args: tuple[Any, ...], where: str) -> JsonType:
         return Either(tuple(self.resolve(arg, where) for arg in args))
 
@@ -354,7 +348,10 @@ _SPECIAL: Mapping[Any, Callable[[Resolver, tuple[Any, ...], str], JsonType]] = {
     Annotated: Resolver._annotated,
     Union: Resolver._union,
     types.UnionType: Resolver._union,
-    Literal: Resolver._literal,
+    Literal: lambda _, args, where: _choice(
+        ((arg.value if isinstance(arg, Enum) else arg, arg) for arg in args), where
+    ),
 } | dict.fromkeys(
-    (Required, NotRequired, Final, getattr(typing, "ReadOnly", Final)), Resolver._wrapped
+    (Required, NotRequired, Final, getattr(typing, "ReadOnly", Final)),
+    lambda resolver, args, where: resolver.resolve(args[0], where),
 )

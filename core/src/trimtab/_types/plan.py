@@ -114,7 +114,8 @@ def _check_steps(_: object, __: object, steps: tuple[PlanStep, ...]) -> None:
     for step in steps:
         for needed in step.depends_on:
             if needed not in known:
-                raise ValueError(f"step {_name(step)} depends on {needed!r}, which is not a step")
+                name = step.step_id or step.title
+                raise ValueError(f"step {name!r} depends on {needed!r}, which is not a step")
     _check_cycles(known)
 
 
@@ -126,10 +127,6 @@ def _check_cycles(steps: Mapping[str, PlanStep]) -> None:
     except CycleError as error:
         cycle = ", ".join(map(repr, reversed(error.args[1])))
         raise ValueError(f"steps depend on each other in a cycle: {cycle}") from None
-
-
-def _name(step: PlanStep) -> str:
-    return repr(step.step_id or step.title)
 
 
 @attrs.frozen
