@@ -11,7 +11,7 @@ is, `trimtab._types.errors` says for all of them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from functools import partial
 from itertools import islice
@@ -214,12 +214,27 @@ def check_by(own: Callable[[Any], Any], hook: str) -> Callable[[Any], TaskComple
     def check(context: Any) -> TaskCompletionResult:
         value = own(context)
         if inspect.isawaitable(value):
-            from trimtab._boundary.workers import wait_for
-
             value = wait_for(value)
         return own_result(value, hook)
 
     return check
+
+
+def wait_for(value: Awaitable[T]) -> T:
+    """Return the result of an awaitable; on another thread if this one has a running loop."""
+    import asyncio
+
+    async def awaited() -> T:
+        return await value
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(awaited())
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(awaited())).result()
 
 
 MAX_ERROR_TEXT = 500
@@ -374,20 +389,3 @@ def call_in_turn(
         _INSIDE.reset(token)
         if tell is not None:
             tell("")
-
-
-def call_all(
-    asks: Sequence[Ask],
-    argument: Any,
-    inside: Inside,
-    monotonic: Callable[[], float],
-    timeout: float | None,
-) -> list[Reply[Any]]:
-    """Return what became of each call: on this thread, or with a timeout for each on another."""
-    if timeout is not None:
-        from trimtab._boundary.workers import call_on_worker
-
-        return call_on_worker(asks, argument, inside, monotonic, timeout)
-    replies: list[Reply[Any]] = []
-    call_in_turn(asks, argument, inside, monotonic, replies.append)
-    return replies

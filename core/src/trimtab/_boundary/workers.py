@@ -7,15 +7,14 @@ for each provider would cost more than the provider.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from queue import SimpleQueue
 from threading import TIMEOUT_MAX, Lock, Thread
-from typing import Any, TypeVar
+from typing import Any
 
 from trimtab._boundary import Ask, Inside, Reply, call_in_turn
 
-T = TypeVar("T")
 TICKS = 4
 MOST_IDLE = 8
 """How many threads wait for the next call of any run; in a process with many open runs, a thread
@@ -143,20 +142,3 @@ def _serve(inbox: SimpleQueue[_Batch | None]) -> None:
     while (batch := inbox.get()) is not None:
         batch.context.run(batch.work)
         del batch  # it holds a run, which may be closed while the thread waits
-
-
-def wait_for(value: Awaitable[T]) -> T:
-    """Return the result of an awaitable; on another thread if this one has a running loop."""
-    import asyncio
-
-    async def awaited() -> T:
-        return await value
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(awaited())
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(awaited())).result()

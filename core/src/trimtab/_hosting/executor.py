@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._boundary.workers import wait_for
+from trimtab._boundary import wait_for
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events import Outcome, ToolCall
 from trimtab._plugins import did_you_mean

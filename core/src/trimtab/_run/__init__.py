@@ -14,7 +14,7 @@ from trimtab._boundary import (
     Ask,
     Inside,
     Reply,
-    call_all,
+    call_in_turn,
     is_inside,
 )
 from trimtab._contract import BoundRun
@@ -40,6 +40,23 @@ MOST_CHECKS = 8
 
 _LOOKS, _PAUSE = 200, 0.005
 """How long a thread that is new to a run waits for the calls that are under way: one second."""
+
+
+def call_all(
+    asks: Sequence[Ask],
+    argument: Any,
+    inside: Inside,
+    monotonic: Callable[[], float],
+    timeout: float | None,
+) -> list[Reply[Any]]:
+    """Return what became of each call: on this thread, or with a timeout for each on another."""
+    if timeout is not None:
+        from trimtab._boundary.workers import call_on_worker
+
+        return call_on_worker(asks, argument, inside, monotonic, timeout)
+    replies: list[Reply[Any]] = []
+    call_in_turn(asks, argument, inside, monotonic, replies.append)
+    return replies
 
 
 class ProviderInvoker:

@@ -15,7 +15,6 @@ from trimtab._boundary import (
     Inside,
     Reply,
     WrongReturn,
-    call_all,
     is_inside,
     own_records,
     owners,
@@ -23,6 +22,7 @@ from trimtab._boundary import (
 )
 from trimtab._contract import RecorderContext
 from trimtab._events import Event, Question
+from trimtab._run import call_all
 from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:
