@@ -9,7 +9,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import psycopg
 import pytest
 
 
@@ -66,6 +65,8 @@ class Server:
         self.start()
 
     def execute(self, statement):
+        import psycopg  # heavy, and the quick tests load this file
+
         with psycopg.connect(self.url("x").partition("?")[0], autocommit=True) as connection:
             return connection.execute(statement)
 

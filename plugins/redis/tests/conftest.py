@@ -7,13 +7,14 @@ import subprocess
 import time
 
 import pytest
-import redis
 
 
 class Server:
     """A server that keeps what it was told: every change is on disk before its answer."""
 
     def __init__(self, folder):
+        import redis  # heavy, and the quick tests load this file
+
         self.folder = folder
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -22,6 +23,8 @@ class Server:
         self.client = redis.Redis(port=self.port)
 
     def start(self):
+        from redis.exceptions import RedisError
+
         command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1"]
         command += ["--dir", str(self.folder), "--save", "", "--appendonly", "yes"]
         command += ["--appendfsync", "always", "--daemonize", "no"]
@@ -30,7 +33,7 @@ class Server:
         while True:
             try:
                 return self.client.ping()
-            except redis.exceptions.RedisError:
+            except RedisError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.02)

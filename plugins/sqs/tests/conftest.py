@@ -9,10 +9,7 @@ import time
 import uuid
 from pathlib import Path
 
-import boto3
 import pytest
-
-from trimtab_worker.testing import Proxy
 
 
 def free_port():
@@ -34,6 +31,8 @@ class Server:
         self.proxy = None
 
     def wait(self):
+        from trimtab_worker.testing import Proxy
+
         until = time.monotonic() + 60
         while time.monotonic() < until:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
@@ -50,6 +49,8 @@ class Server:
         return f"http://127.0.0.1:{self.proxy.port}"
 
     def client(self):
+        import boto3  # heavy, and the quick tests load this file
+
         return boto3.client("sqs", endpoint_url=self.endpoint, region_name="us-east-1")
 
 
