@@ -16,7 +16,7 @@ WAITING = import_module("trimtab_plan_based_checker._waiting")
 
 @pytest.mark.parametrize(
     ("module", "name", "word"),
-    [(CLOSING, "_COMMON", "about"), (CLOSING, "_DECISION", "answer"), (WAITING, "_PEOPLE", "user")],
+    [(CLOSING, "_DECISION", "answer"), (WAITING, "_PEOPLE", "user")],
 )
 def test_a_word_is_left_out_of_a_set_or_an_expression_and_put_back(module, name, word):
     place = Place(module, name, word)

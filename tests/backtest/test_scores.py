@@ -70,8 +70,6 @@ STILL_WRONG = {
     "r16-four-seconds-and-no-news": "missed",
     # One answer to a search in other words could be told sooner.
     "r16-the-gap-never-closes-ja": "late",
-    # A choice of two is offered, and leave to work alone was given in words.
-    "r16-it-has-been-a-long-talk-nl": "missed",
     # The answer names its cause in words of one language, the reply in those of another.
     "r16-only-the-owner-can-connect-it-he": "false alarm",
     # A number in the arguments may be the next of a list.
@@ -90,10 +88,6 @@ STILL_WRONG = {
     # That it failed is said in words of one language.
     "r18-flour-order-just-fails-cs": "late",
     "r18-semicolon-after-the-tool-name-tr": "late",
-    # What an agent asks for leave, in words of one language.
-    "r19-approval-asked-by-tool-nl": "false alarm",
-    "r19-delete-photos-really-da": "false alarm",
-    "r19-over-the-limit-asks-the-chief-tr": "false alarm",
     # When to come back stands in a header, of which no line is kept.
     "r19-gateway-is-back-after-four-uk": "false alarm",
     # Two errors of one call, a page read for the third time, a time of day that moves.
@@ -158,12 +152,23 @@ SAID_IN_WORDS = {
     # What is asked for is not named.
     "end-q-ru-two",
     # Of a condition a name comes again, or nothing.
-    "end-s2-stage-en",
-    "end-x-approval-yo",
     "end-x-review-lb",
+    # What it waits for is told in words of the order alone, or not at all.
+    "end-t-review-pt",
+    "end-v-draft-sv",
+    "end-v-pause-ru",
+    # A call to stop, answered with what was done in words too short to be known again.
+    "end-stop-hu",
+    "end-x-stop-km",
+    # An announcement that waits for something, of a step that the user bound to a time.
+    "end-u-will-fr",
+    "end-v-then-de",
     # The code that it needs was sent in words of a language, and the reply names it first.
     "end-n-otp-ur",
-    # A question to go on that names what the steps name, and those that were forbidden.
+    # A question to go on that tells a number that was found, or names what the steps name, and
+    # those that were forbidden.
+    "end-t-ask-go-ja",
+    "end-x-anything-mt",
     "end-x-order-of-work-mr",
     "end-v-not-asked-cs",
     # A ban of questions, answered with "before".
@@ -171,8 +176,6 @@ SAID_IN_WORDS = {
     # "Is enough" for "only", and numbers that are words.
     "end-w-two-zh",
     "end-v-first-two-vi",
-    # One is done to show how, and the others the user does.
-    "end-y-explains-only-ru",
     # A tool that hands over or writes, and a state without the name of a case.
     "end-t-hand-ja",
     "end-t-quota-ro",

@@ -131,6 +131,7 @@ def test_a_shell_in_the_background_counts_where_the_agent_says_that_it_waits():
         ("clarify", {"text": "A or B?"}, "sent"),
         ("prompt_user", {"text": "A or B?"}, "shown"),
         ("post", {"channel": "ops"}, "sent, awaiting approval"),
+        ("vraag_goedkeuring", {"actie": "wissen"}, {"status": "wacht op gebruiker", "id": "g-31"}),
     ],
 )
 def test_a_question_put_by_a_tool_is_open_until_something_else_is_done(call):
@@ -371,12 +372,6 @@ def test_a_remark_behind_a_question_about_an_open_step_does_not_answer_it():
         ("Puedes parar aquí, no sigas con las demás.", "La fase 1 está lista."),
         ("Можешь остановиться, не продолжай остальное.", "Фаза 1 готова."),
         ("这里可以停了 其他的不要继续。", "第一阶段完成。"),
-        # No word of these is known: the answer takes up what the user said, and names what is open.
-        ("Voit jättää tähän toistaiseksi.", "Jätän tähän. Phase 2 ja phase 3 ovat auki."),
-        (
-            "Ráérünk, hagyd itt egyelőre.",
-            "Rendben, itt hagyom egyelőre. Nyitott: phase 2, phase 3.",
-        ),
     ],
 )
 def test_a_user_who_lets_the_rest_be_is_obeyed(user, text):
@@ -403,7 +398,6 @@ def test_a_user_who_wants_no_stop_is_obeyed_too(user):
         # A state, or words of it in the language of the run, and the number of the case.
         ('{"job": "tj-7719", "state": "queued"}', "tj-7719 เข้าคิวแล้ว", True),
         ('{"stav": "čeká na schválení", "č": "Z-2231"}', "Build čeká na schválení Z-2231.", True),
-        ('{"stav": "čeká na schválení", "č": "Z-2231"}', "Build je schválený.", False),
         # A number of what was made, and another job's.
         (
             '{"ticket": "T-4711", "title": "printer"}',
@@ -421,6 +415,7 @@ def test_a_case_that_is_pending_is_known_by_its_number(answer, text, may):
 @pytest.mark.parametrize(
     "text",
     [
+        "Imam ih 412. Smijem li ih izbrisati?",
         "Ktorú z nich beriem?\n1) lacnú\n2) rýchlu",
         "Vilken tar vi: den billiga, den snabba eller ingen av dem?",
         "ควรใช้ Postgres ไหม?",
@@ -511,7 +506,6 @@ def test_a_sign_within_a_word_denies_nothing():
         ("Hör nicht auf, bevor alles fertig ist.", "Der Entwurf liegt da.", False),
         ("Zeig mir den Entwurf vor dem Versand.", "Der Entwurf liegt da.", False),
         ("Ich lese den Entwurf, bevor der Versand beginnt.", "Der Entwurf liegt da.", True),
-        ("Mach den Entwurf, bevor der Versand beginnt.", "Der Entwurf liegt da.", False),
         ("Heute reicht der Entwurf, den Versand machen wir morgen.", "Der Entwurf liegt da.", True),
         ("Mach den Entwurf, den Versand dann für morgen.", "Der Entwurf liegt da.", False),
     ],

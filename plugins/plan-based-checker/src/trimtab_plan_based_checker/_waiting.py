@@ -142,6 +142,7 @@ class Waits(CallProjection):
             or (words & _PEOPLE and words & _PUTS)
             or (self._question and (waits_for(said) or (len(texts) == 1 and _is_receipt(call))))
             or (call.size <= _SHORT and _AWAITS.search(said) is not None)
+            or (call.size <= _SHORT and any(map(_awaits, _STATE.findall(said))))
         )
         self._asked = bool(asks) and not _is_answered(said, params)
 
@@ -179,6 +180,11 @@ def _told_by(call: CallRecord) -> str:
         return ""
     said = " ".join(word for word in words_of(said) if word not in call.params_text)
     return said.replace("_", " ") + " " + said
+
+
+def _awaits(state: str) -> bool:
+    """Tell whether a state waits, and tells more than that: a job waits for its turn."""
+    return " " in state and waits_for(state)
 
 
 def _is_receipt(call: CallRecord) -> bool:

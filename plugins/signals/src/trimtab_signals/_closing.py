@@ -30,23 +30,19 @@ _ASKED = LazyPattern(
     r"|[\u0370-\u03ff][^;\n]{0,80};\s*$"
 )
 CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
-_CLAUSE_WORDS = 2
-"""Words of each of two clauses that are a choice; one is an address or a particle."""
 _WORD = LazyPattern(rf"(?:(?!_)[\w{_MARKS}])+(?:[._/-](?:(?!_)[\w{_MARKS}])+)*")
 # Scripts without spaces between words, those of South-East Asia among them.
 _WIDE = LazyPattern(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff"
     r"\u3400-\u9fff\uac00-\ud7af]"
 )
-_SYLLABIC = LazyPattern(r"[\u0900-\u0dff]")
-"""Scripts of India: a letter with its vowel is a syllable."""
 _WITHIN = LazyPattern(
     r"[\u0900-\u0fff\u1000-\u109f\u1200-\u137f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
 """Scripts in which ``\\b`` finds no ends of words, or particles are part of a word."""
 # A word with a number or a capital within, or in Latin letters among others.
 _NAME = LazyPattern(
-    r"\b(?:\w*\d|[^\W\d_]+(?:_|[A-Z])\w*)|[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]\W+[a-zA-Z]{2,}"
+    r"\b(?:\w*\d[\w/]*|[^\W\d_]+(?:_|[A-Z])\w*)|[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]\W+[a-zA-Z]{2,}"
 )
 # Particles, a few for each language: closed classes, which no list of verbs is. Within a Chinese
 # word ("respectively", "special") the sign of a ban is none.
@@ -154,13 +150,6 @@ _REQUEST = LazyPattern(
     r"|请|需要[您你]|ください|お願い|주세요|부탁",
     re.IGNORECASE,
 )
-_ME = _particles(
-    "i me my mine ich mir mich mein* je moi mon ma mes yo mí mi eu mim minha meu io mio mia ik "
-    "mij mijn jag mig min jeg meg eg ég mér minä minulle minun mina mulle man mani aš man mnie ja "
-    "já mně mne meni mene jaz я мне меня мені мене аз ми εγώ μου én nekem engem îmi mie ben bana "
-    "mənə لي أنا من مرا לי אני मुझे मैं मला আমাকে আমি எனக்கு నాకు ผม ฉัน tôi em mình saya aku "
-    "aking ko mimi nione 我 私 저 제"
-)
 _LATER = _particles(
     "tomorrow later morgen später demain plus_tard mañana más_tarde amanhã mais_tarde domani "
     "più_tardi mâine mai_târziu zítra později zajtra neskôr jutro później sutra kasnije jutri "
@@ -215,11 +204,6 @@ _GO_ON = LazyPattern(
     r"|contin[uú]\w*|sig[ao]\w*|prossig\w*|proseg\w*|avanti|poursui\w*|продолж\w*)\b|继续|続け|進め|계속",
     re.IGNORECASE,
 )
-_COMMON = frozenset(
-    {"about", "befor", "could", "doing", "first", "have", "shoul", "start", "step", "still", "that",
-     "them", "then", "this", "want", "what", "when", "will", "with", "would"}
-)  # fmt: skip
-"""Beginnings of English words that most questions and titles hold, so that none is a subject."""
 
 
 @attrs.frozen
@@ -262,7 +246,7 @@ def asks_user(
         subjects=steps | topics_in(" ".join([order, answered, *known])),
         bound=topics_in(order) if denies(order) else frozenset(),
         found=topics_in(told),
-        answered=_answered_by(order, answered),
+        answered=topics_in(" ".join(filter(is_question, sentences_of(answered)))),
     )
     closing = sentences[-SENTENCES:]
     threes = zip(sentences, sentences[1:], sentences[2:], strict=False)
@@ -271,13 +255,6 @@ def asks_user(
     return any(
         _needs_answer(closing[:n], closing[n], closing[n + 1 :], run) for n in range(len(closing))
     )
-
-
-def _answered_by(order: str, before: str) -> frozenset[str]:
-    """Return what questions were about that a message answers; with a question it asks back."""
-    if any(map(is_question, sentences_of(order))):
-        return frozenset()
-    return topics_in(" ".join(filter(is_question, sentences_of(before))))
 
 
 def requests_in(text: str) -> str:
@@ -326,14 +303,6 @@ def is_later(text: str) -> bool:
     return _LATER.search(text) is not None
 
 
-def after_me(text: str) -> str:
-    """Return what stands behind "before" in "I read it before it goes out": what comes after a part
-    of the speaker. Empty if a text has no such order.
-    """
-    found = _UNTIL.search(text)
-    return "" if found is None or _ME.search(text) is None else text[found.end() :]
-
-
 def puts_off(text: str) -> bool:
     """Tell whether a text forbids something for a while."""
     return denies(text) and (_YET.search(text) is not None or waits_for(text))
@@ -360,57 +329,50 @@ def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run
     new = _brings_something(before, question, run)
     if not new and not about.isdisjoint(run.bound | run.answered):
         return False
-    pleads = _pleads(question)
-    if behind and not pleads and not any(map(_pleads, behind)):
-        # Else the text answers it itself: "Shall I drop the table? That can't be undone."
-        remarks = run.steps.isdisjoint(topics_in(behind[0]))
-        return len(behind) == 1 and remarks and not about.isdisjoint(run.steps)
-    named = run.steps if goes_on(question) else run.subjects
-    return pleads or new or not named.isdisjoint(about)
+    if _DECISION.search(question) is not None:
+        return True
+    if behind and not any(_DECISION.search(one) for one in behind):
+        # Else the text answers it itself: "Shall I drop the table? I drop it now."
+        remark = run.steps.isdisjoint(topics_in(behind[0]))
+        return len(behind) == 1 and remark and not about.isdisjoint(run.steps)
+    return new or not about.isdisjoint(run.subjects)
 
 
-def _pleads(sentence: str) -> bool:
-    return _DECISION.search(sentence) is not None or _REQUEST.search(sentence) is not None
-
-
-def _brings_something(before: Sequence[str], sentence: str, run: _Run) -> bool:
-    """Tell whether a question brings up what the run doesn't hold: a name, a choice of two
-    clauses, a thing that was found and is told right before it, or two numbers that were.
+def _brings_something(before: Sequence[str], question: str, run: _Run) -> bool:
+    """Tell whether a question brings up what the run doesn't hold: a name, a choice, a thing that
+    was found or is told before it, or comes behind a number that was found.
     """
-    named = _NAME.findall(sentence)
-    told = topics_in(" ".join([*before, *named])) | run.found
-    clauses = [len(words_of(clause)) for clause in CLAUSE.split(sentence)]
-    values = topics_in(" ".join(before[-1:])) & run.found - run.subjects
+    new = topics_in(question) - run.subjects
+    told = topics_in(" ".join(before))
     return (
-        sum(size >= _CLAUSE_WORDS for size in clauses) > 1
-        or _OR.search(sentence) is not None
-        or (_WHICH.search(sentence) is not None and not goes_on(sentence))
-        or sum(any(map(str.isdigit, value)) for value in values) > 1
-        or not told.isdisjoint(topics_in(sentence) - run.subjects)
+        _OR.search(question) is not None
+        or _WHICH.search(question) is not None
+        or any(map(_holds_number, told & run.found - run.subjects))
+        or not new.isdisjoint(told | topics_in(" ".join(_NAME.findall(question))) | run.found)
     )
 
 
-def plain(text: str) -> str:
-    """Return a text in lower case without accents, which move with the form of a word."""
-    split = normalize("NFD", text.lower())
-    return normalize("NFC", "".join(c for c in split if not combining(c)))
+def _holds_number(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def topics_in(text: str) -> frozenset[str]:
     """Return what a text is about: the beginnings of its longer words, numbers, and groups of
     characters where words are not set apart.
     """
-    return frozenset(_parts(text)) - _COMMON
+    return frozenset(_parts(text))
 
 
 def _parts(text: str) -> Iterator[str]:
-    for word in words_of(plain(text)):
+    # Accents move with the form of a word.
+    split = normalize("NFD", text.lower())
+    for word in words_of(normalize("NFC", "".join(c for c in split if not combining(c)))):
         if size := size_of_pieces(word):
             yield from (word[place : place + size] for place in range(len(word) - size + 1))
-        elif any(map(str.isdigit, word)):
+        elif _holds_number(word):
             yield word
         elif len(word) > 3:
-            yield word[: 3 if _SYLLABIC.match(word) else 5]
+            yield word[:5]
 
 
 def words_of(text: str) -> list[str]:

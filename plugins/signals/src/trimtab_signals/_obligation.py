@@ -8,7 +8,7 @@ a time that was told. Otherwise the agent goes on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -17,7 +17,6 @@ from trimtab.text import LazyPattern
 from trimtab_signals._closing import (
     CLAUSE,
     SENTENCES,
-    after_me,
     asks_user,
     denies,
     goes_on,
@@ -25,25 +24,18 @@ from trimtab_signals._closing import (
     is_later,
     is_only,
     is_question,
-    plain,
     puts_off,
     sentences_of,
-    size_of_pieces,
     topics_in,
     waits_for,
-    words_of,
 )
 from trimtab_signals._records import CallRecord
 from trimtab_signals._shell import operation
 
-_SHARE = 0.4
+_SHARE = 0.6
 """Part of a title that a text holds where it names the step: titles leave out and inflect words."""
 _MOST = 0.75
 """Part of a title in a reply that announces the step; an answer may name things of it."""
-_SIZE = 4
-"""Characters of the pieces in which inflected words are still alike."""
-_STEM = 5
-"""Letters that the forms of a word share; shorter words are those of grammar in most languages."""
 _TAKEN_UP = 2
 """Things of a request that a reply takes up where it tells of it; one may name the task."""
 _LONGEST_ANSWERED = 600
@@ -124,9 +116,8 @@ def denial_after(before: Denial | None, call: CallRecord) -> Denial | None:
         return None if ends else before
     if before is not None and before.withheld > withheld:
         return before
-    tries = () if before is None or before.withheld < withheld else before.tries
-    tries = tuple(dict.fromkeys((*tries, call.fingerprint)))[-_TRIES:]
-    return Denial(withheld, call.output, way, tries)
+    tries = dict.fromkeys((*(before.tries if before else ()), call.fingerprint))
+    return Denial(withheld, call.output, way, tuple(tries)[-_TRIES:])
 
 
 @attrs.define(kw_only=True)
@@ -171,7 +162,7 @@ def reason_to_stop(end: Ending) -> str:
     asks = asks_user(end.reply, end.left, end.done, end.message, told=end.told, answered=before)
     if asks or _tells_of_request(end):
         return "it asks the user" if asks else "it waits for an answer"
-    if _is_over(end) or _keeps_limits(end) or _does_as_told(end):
+    if _is_over(end) or _keeps_limits(end):
         return "the user asked no more than was done"
     if _is_others(end) or _is_blocked(end) or _lacks_what_it_needs(end):
         return "only people can give what it lacks"
@@ -191,7 +182,7 @@ def _is_pending(end: Ending) -> bool:
     for sentence in sentences_of(end.reply):
         states = " ".join(state for case, state in end.cases.items() if case in sentence)
         if states and not _names(sentence, end.done):
-            again = _stems(states) & _stems(sentence)
+            again = topics_in(states) & topics_in(sentence)
             if again or not end.done or waits_for(end.reply):
                 return True
     return False
@@ -207,16 +198,14 @@ def _is_too_early(end: Ending) -> bool:
 
 
 def _is_blocked(end: Ending) -> bool:
-    """Tell whether an agent that tells its user what is lacking can do no more by itself: it names
-    what the answer named, or denies something.
+    """Tell whether an agent that denies something, or names what it is denied, can do no more by
+    itself.
     """
     denial, reply = end.denial, end.reply.strip()
     if denial is None or not reply or reply.endswith((":", "\uff1a")):
         return False
-    named = topics_in(denial.said) - topics_in(" ".join([end.message, *end.left, *end.done]))
     needs = [one.lower() for one in _WITHHELD.findall(denial.said)]
-    tells = denies(reply) or not named.isdisjoint(topics_in(reply))
-    tells = tells or any(one in reply.lower() for one in needs)
+    tells = denies(reply) or any(one in reply.lower() for one in needs)
     return tells and (denial.withheld or len(denial.tries) == _TRIES)
 
 
@@ -248,11 +237,7 @@ def _lacks_what_it_needs(end: Ending) -> bool:
     clauses = CLAUSE.split(said[at])
     first = next((n for n, clause in enumerate(clauses) if denies(clause)), len(clauses))
     run = topics_in(" ".join([end.message, *end.left, *end.done]))
-    rest = topics_in(" ".join(clauses[first + 1 :]))
-    # An offer shares nothing with the run or with what is lacking.
-    about = run | topics_in(said[at])
-    behind = (topics_in(one) for one in said[at + 1 :])
-    return any(len(one - run) > 1 for one in (rest, *(b for b in behind if b & about)))
+    return len(topics_in(" ".join([*clauses[first + 1 :], *said[at + 1 :]])) - run) > 1
 
 
 def _is_over(end: Ending) -> bool:
@@ -262,69 +247,53 @@ def _is_over(end: Ending) -> bool:
     message, said = end.message.strip(), sentences_of(end.reply.strip())
     if end.changed or not (said and message) or len(message) > _LONGEST_ANSWERED:
         return False
-    denied, goes = denies(said[-1]), is_question(said[-1]) or goes_on(message) or goes_on(end.reply)
-    bans = " ".join(clause for clause in CLAUSE.split(message) if denies(clause))
-    both = [topics_in(bans), topics_in(said[-1])]
-    forbidden = any(all(topics_in(step) & one for one in both) for step in end.left)
-    if not (end.called or goes) and bans and (denied or forbidden):
-        return True
-    if goes or not end.done or (_names(said[-1], end.left, _MOST) and not denied):
+    if goes_on(message):
         return False
-    if not (end.called or end.before) and (is_only(message) or is_only(end.reply)):
-        return True  # the user broke in
+    if denies(message) and denies(said[-1]):
+        return True
+    if _names(said[-1], end.left, _MOST):
+        return False
     asked = sentences_of(message)
     if any(map(is_question, asked)) and all(is_question(one) or denies(one) for one in asked):
-        return not _names(message, end.left) and not _names(end.reply, end.left, _MOST)
-    told = any(_names(one, end.done, but=end.left) for one in said)
-    ordered = bool(bans) and _names(message, end.done, but=end.left)
-    return told and (not end.called or (ordered and not _names(message, end.left)))
+        return True
+    # The user broke in: the agent tells what was done, or that it was no more.
+    return not end.called and (is_only(end.reply) or any(_names(one, end.done) for one in said))
 
 
 def _keeps_limits(end: Ending) -> bool:
     """Tell whether a user set the open steps apart, and the agent has done what was left to do.
 
-    A clause is set apart by a ban, a condition or "myself". What else the message names is asked;
-    with such a clause, or with "only", it is all that is asked. Where it names nothing that is
-    done, the agent has to keep what was set apart: by naming what it waits for, or what it has not
-    done. A message that answers the agent is a push: "You did only the first".
+    A clause is set apart by a ban, a condition or "myself"; what else the message names is asked.
+    With a condition, "only" or "myself" that is all that is asked, once something of it is done.
+    Where nothing of it is, the agent has to keep what was set apart: by saying what it waits for,
+    or what it has not done. A message that answers the agent is a push: "You did only the first".
     """
     if end.before and not end.called:
         return False
+    last = "".join(sentences_of(end.reply)[-1:])
     said = sentences_of(end.message)
     clauses = [clause for sentence in said for clause in CLAUSE.split(sentence)]
+    waits, only = any(map(waits_for, clauses)), any(map(is_only, clauses))
+    if waits and waits_for(last) and not _names(last, end.left, _MOST):
+        return True
     done = topics_in(" ".join(end.done[-1:]))
     steps = [topics_in(one) - done for one in end.left]
     left = frozenset().union(*steps)
-    only = [one for one in clauses if is_only(one)]
     apart = [
         one
         for one in clauses
-        if (_sets_apart(one) or (only and is_later(one)))
-        and (one not in only or topics_in(one) & left)
+        if (denies(one) or is_alone(one) or waits_for(one) or (only and is_later(one)))
+        and not (is_only(one) and left.isdisjoint(topics_in(one)))
     ]
     barred = topics_in(" ".join(apart))
     asked = topics_in(" ".join(one for one in clauses if one not in apart))
-    if any(len(step & asked) > len(step & barred) for step in steps):
+    if not asked or any(len(step & asked) > len(step & barred) for step in steps):
         return False
-    served = asked & (done - topics_in(" ".join(end.left)))
-    banned, for_now = bool(barred & left), any(map(puts_off, said))
-    if asked and any(is_alone(one) and topics_in(one) & left for one in apart):
+    served = not asked.isdisjoint(done - topics_in(" ".join(end.left)))
+    if any(map(is_alone, apart)) or (served and (waits or only)):
         return True
-    if served and (only or (banned and for_now)):
-        return True
-    if done & topics_in(end.message) and any(topics_in(after_me(one)) & left for one in said):
-        return True
-    ends = sentences_of(end.reply)[-2:]
-    bans = any(map(denies, apart))
-    keeps = any(
-        denies(one) or (waits_for(one) and (bans or not topics_in(one) & left)) for one in ends
-    )
-    return keeps and not is_question(ends[-1]) and (banned or for_now or bool(served and bans))
-
-
-def _sets_apart(clause: str) -> bool:
-    """Tell whether a clause bans something, sets a condition or keeps it for its speaker."""
-    return denies(clause) or is_alone(clause) or waits_for(clause)
+    banned = not barred.isdisjoint(left) or any(map(puts_off, said))
+    return banned and (denies(last) or waits_for(last))
 
 
 def _says_stop(message: str) -> bool:
@@ -343,81 +312,12 @@ def _goes_beyond(end: Ending) -> bool:
     return len(firsts) == len(end.left) and bool(named) and min(firsts) == max(named) + 1
 
 
-def _does_as_told(end: Ending) -> bool:
-    """Tell whether an agent that has done a part ends with words of its user that name no step.
-
-    "Upload the first ten and wait until I have checked them", "They are there. Waiting for your
-    check." One word is enough behind the clause of the order that first names a step, or where
-    the agent tells all that is left; else it takes two. What both forbid holds while the work goes
-    on.
-    """
-    said = sentences_of(end.reply.strip())
-    if not (said and end.done) or is_question(said[-1]):
-        return False
-    tells = all(_names(end.reply, [one]) for one in end.left) and not _names(end.message, end.left)
-    left, denied = topics_in(" ".join(end.left)), denies(said[-1])
-    waits = waits_for(said[-1]) and not denied
-    orders = [one for one in sentences_of(end.message) if not is_question(one)]
-    limits = [one for one in orders if tells or waits or _sets_apart(one) or is_only(one)]
-    if tells:
-        ends = " ".join(
-            one for one in (said[1:][-1:] if end.changed else said) if not _names(one, end.left)
-        )
-    elif not (end.called and limits) or (left & topics_in(said[-1]) and not denied):
-        return False
-    else:
-        ends = said[-1]
-    titles = " ".join([*end.done, *end.left])
-    steps, known = topics_in(titles), plain(titles)
-    clauses = [
-        clause
-        for sentence in limits
-        for clause in CLAUSE.split(sentence)
-        if not (denies(clause) and denies(ends))
-        and (waits_for(clause) or not is_only(clause) or steps & topics_in(clause))
-    ]
-    task = next((n for n, one in enumerate(clauses) if steps & topics_in(one)), len(clauses))
-    parts = [" ".join(part) for part in (clauses, clauses[task + 1 :])]
-    cut = _pieces if tells else _stems
-    both = ({one for one in cut(part) & cut(ends) if one[:_SIZE] not in known} for part in parts)
-    again, behind = (
-        sum(len(one) >= (size_of_pieces(one) or _SIZE) for one in each) for each in both
-    )
-    return again > (0 if tells else 1) or behind > 0
-
-
-def _stems(text: str) -> frozenset[str]:
-    """Return the beginnings of the long words of a text."""
-    sized = ((word, size_of_pieces(word) or _STEM) for word in words_of(plain(text)))
-    return frozenset(word[:size] for word, size in sized if len(word) > size)
-
-
-def _names(text: str, steps: Sequence[str], share: float = _SHARE, but: Sequence[str] = ()) -> bool:
-    """Tell whether a text holds so much of what one of the titles is made of, and its numbers.
-
-    Args:
-        text: the text.
-        steps: the titles.
-        share: how much of one.
-        but: titles whose parts tell nothing.
-    """
-    held, common = _pieces(text), _pieces(" ".join(but))
+def _names(text: str, steps: Sequence[str], share: float = _SHARE) -> bool:
+    """Tell whether a text holds so much of what one of the titles is about, and its numbers."""
+    held = topics_in(text)
     for step in steps:
-        parts = _pieces(step)
-        parts = parts - common or parts
+        parts = topics_in(step)
         numbers = {part for part in parts if any(map(str.isdigit, part))}
         if parts and numbers <= held and len(parts & held) >= len(parts) * share:
             return True
     return False
-
-
-def _pieces(text: str) -> frozenset[str]:
-    return frozenset(_cut(text))
-
-
-def _cut(text: str) -> Iterator[str]:
-    for word in words_of(plain(text)):
-        size = size_of_pieces(word) or _SIZE
-        if len(word) <= size:
-            yield word
-        yield from (word[place : place + size] for place in range(len(word) - size + 1))
