@@ -55,6 +55,14 @@ def test_it_holds_each_run_with_its_turns_and_nudges(page):
     }
 
 
+def test_a_dash_writes_it_to_standard_output(run, write_cases, page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = ("report", write_cases(LOOP, QUIET), "--enable", "repeats", "--title", f"Runs {EVIL}")
+    status, printed, _ = run(*given, "-o", "-")
+    assert (status, printed.strip()) == (0, page.strip())
+    assert not Path("-").exists()
+
+
 def test_no_path_of_the_users_home_is_in_it(run, write_cases, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     facts = {"args": {"file": f"{tmp_path}/x.py"}, "result": f"in {tmp_path}"}

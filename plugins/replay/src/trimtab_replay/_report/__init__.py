@@ -213,7 +213,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         default=Path("report.html"),
-        help="the file to write",
+        help="the file to write; - writes to standard output",
     )
     parser.add_argument("--title", default="Nudges on recorded runs", help="the title of the page")
     parser.set_defaults(run=run_report)
@@ -223,8 +223,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run_report(options: argparse.Namespace) -> int:
     """Write the report; 1 if something was not read, a provider failed, or no run was found."""
     job = job_of(options, keep_calls=True, default_all=True)
-    folder = options.output.parent
-    if not folder.is_dir() or options.output.is_dir():
+    to_stdout = options.output == Path("-")
+    if not to_stdout and (not options.output.parent.is_dir() or options.output.is_dir()):
         raise ReplayError(f"can't write {options.output}: name a file in a folder that is there")
     if not options.paths:
         options.paths = found_here(options, "report")
@@ -237,6 +237,9 @@ def run_report(options: argparse.Namespace) -> int:
         complain(f"no report is written to {sanitize(str(options.output))}")
         return 1
     text = page(data.as_dict(options.title, stats))
+    if to_stdout:
+        say(text)
+        return report_stats(stats)
     with writing(options.output) as file:
         size = file.write(text)
     say(f"{sanitize(str(options.output))}: {plural(stats.runs, 'run')}, {size / 1e3:,.0f} kB")
