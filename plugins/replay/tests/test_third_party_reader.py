@@ -78,6 +78,33 @@ class Junk:
         yield MADE[source.head.removeprefix(b"JUNK ")](source)
 
 
+class NoScore:
+    name = "noscore"
+
+    def sniff(self, transcript):
+        return None
+
+    def read(self, transcript):
+        yield from ()
+
+
+class NoRecordings(NoScore):
+    name = "norecordings"
+
+    def sniff(self, transcript):
+        return 1.0 if transcript.head.startswith(b"NONE") else 0.0
+
+    def read(self, transcript):
+        return None
+
+
+class NoRecording(NoRecordings):
+    name = "norecording"
+
+    def read(self, transcript):
+        return ["run"]
+
+
 class Abandons:
     name = "abandons"
 
@@ -155,6 +182,25 @@ def test_one_that_leaves_while_it_looks_does_not_take_the_others_along(acme, run
 
     assert (status, json.loads(printed)["id"]) == (1, "good")
     assert "reader abandons failed to look at it: SystemExit: 9" in said
+
+
+@pytest.mark.parametrize(
+    ("reader", "why"),
+    [
+        ("NoScore", "failed to look at it: TypeError: its sniff() returns None, not a number"),
+        ("NoRecordings", "failed: TypeError: its read() returns None, not recordings"),
+        ("NoRecording", "failed: TypeError: its read() gives 'run', not a Recording"),
+    ],
+)
+def test_what_it_returns_of_another_kind_is_named(acme, run, write_cases, reader, why):
+    acme(reader)
+    path = write_cases({"id": "good", "calls": [call(turn=0)]})
+    other = path.with_name("a.none")
+    other.write_text("NONE")
+    status, printed, said = run("replay", path, other, "--enable", "repeats", "--json")
+
+    assert (status, json.loads(printed)["id"]) == (1, "good")
+    assert f"{other}: reader {reader.lower()} {why}" in said
 
 
 def test_the_end_of_a_call_may_be_a_plain_string_and_must_be_one_that_there_is():

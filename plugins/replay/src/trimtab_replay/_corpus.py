@@ -232,7 +232,10 @@ class Corpus:
 
     def _score(self, reader: TranscriptReader, source: Transcript) -> float:
         try:
-            return float(reader.sniff(source))
+            score = reader.sniff(source)
+            if not isinstance(score, int | float):
+                raise TypeError(f"its sniff() returns {score!r:.40}, not a number from 0 to 1")
+            return float(score)
         except READER_FAILURES as error:
             self._failed(source, f"reader {reader.name} failed to look at it", error)
             return 0.0
@@ -248,7 +251,12 @@ class Corpus:
     ) -> Iterator[Recording]:
         guard = _Guard(partial(self._failed, source, "read up to here, then"))
         try:
-            for recording in reader.read(source):
+            found = reader.read(source)
+            if not isinstance(found, Iterable):
+                raise TypeError(f"its read() returns {found!r:.40}, not recordings")
+            for recording in found:
+                if not isinstance(recording, Recording):
+                    raise TypeError(f"its read() gives {recording!r:.40}, not a Recording")
                 entries = _Entries(guard, recording)
                 yield attrs.evolve(recording, entries=entries.read())
                 entries.leave()
