@@ -193,7 +193,7 @@ CALLS = ("slices", "ToolInvoked")
             put("x"),
             "old.rows[2]: turn can't be 'x'",
         ),
-        (("slices", "ToolInvoked", "old", "heads", 0, 3), put(3), "heads[0].tool: expected str"),
+        (("slices", "ToolInvoked", "old", "heads", 0, 3), put(3), "heads[0][3]: expected str"),
         (("runs", 0, "active_seconds"), CHANGES["left out"], "runs[0].active_seconds: is missing"),
         (("runs", 0, "active_seconds"), put(10**400), "runs[0].active_seconds: 1000000"),
         (("runs", 0, "active_seconds"), put(-1), "runs[0].active_seconds: -1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from sys import float_info, maxsize
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any, get_type_hints
 
 import attrs
@@ -176,7 +176,9 @@ def _old_calls(raw: Any) -> OldCalls:
     for name, expected in (("head", HEAD), ("facts", FACTS)):
         if raw[name] != list(expected):
             raise damaged(f"{place}.{name}: this release expects {', '.join(expected)}")
-    heads = _heads(raw["heads"], f"{place}.heads")
+    hints = get_type_hints(ToolInvoked)
+    head = GenericAlias(tuple, tuple(hints[name] for name in HEAD))
+    heads = structured(raw["heads"], GenericAlias(list, (head,)), f"{place}.heads")
     if len(set(heads)) < len(heads):
         raise damaged(f"{place}.heads: two are equal")
     if type(raw["rows"]) is not list:
@@ -188,23 +190,6 @@ def _old_calls(raw: Any) -> OldCalls:
         except (TypeError, ValueError) as error:
             raise damaged(f"{place}.rows[{index}]: {error}") from None
     return OldCalls(heads, rows)
-
-
-def _heads(raw: Any, place: str) -> list[tuple[Any, ...]]:
-    hints = get_type_hints(ToolInvoked)
-    heads = structured(raw, list[list], place)  # type: ignore[type-arg]
-    for index, head in enumerate(heads):
-        if len(head) != len(HEAD):
-            raise damaged(f"{place}[{index}]: expected {', '.join(HEAD)}")
-    return [
-        tuple(
-            [
-                structured(value, hints[name], f"{place}[{index}].{name}")
-                for name, value in zip(HEAD, head, strict=True)
-            ]
-        )
-        for index, head in enumerate(heads)
-    ]
 
 
 def _row(row: Any, heads: int, fit: set[tuple[type, ...]]) -> tuple[int, tuple[Any, ...]]:
