@@ -7,10 +7,15 @@ import sys
 
 import pytest
 
-from trimtab._plugins import PluginInfo, loading, pip_install
-from trimtab._plugins.loading import load
-from trimtab._types.errors import ProviderLoadError
-from trimtab.inspection import others_to_stderr, say
+from trimtab._plugins import loading
+from trimtab.inspection import (
+    PluginInfo,
+    ProviderLoadError,
+    load,
+    others_to_stderr,
+    pip_install,
+    say,
+)
 
 
 def test_what_others_print_goes_to_standard_error(capsys):

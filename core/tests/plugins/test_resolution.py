@@ -15,7 +15,6 @@ from trimtab import (
     ProviderError,
     enable,
 )
-from trimtab._plugins import pip_install
 from trimtab._plugins.resolution import read_environment
 from trimtab.events import ProviderKind
 from trimtab.inspection import (
@@ -26,6 +25,7 @@ from trimtab.inspection import (
     ProviderNotAllowed,
     ProviderOptionsError,
     UnknownProvider,
+    pip_install,
     refresh,
     resolve,
     resolve_all,

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from trimtab._plugins import pip_install
 from trimtab._plugins.resolution import check_allowed, check_compatible, check_required, mismatch
 from trimtab.inspection import (
     AmbiguousProvider,
@@ -15,6 +14,7 @@ from trimtab.inspection import (
     UnknownProvider,
     discover,
     installed_version,
+    pip_install,
     refresh,
     select,
 )

@@ -27,7 +27,7 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
-from trimtab._hosting.executor import call_in_parallel
+from trimtab.hosting import call_in_parallel
 
 
 @attrs.frozen
