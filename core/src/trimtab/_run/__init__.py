@@ -98,28 +98,18 @@ class ProviderInvoker:
             self._thread.known = True
         return replies
 
-    def call(
-        self,
-        source: Provenance,
-        hook: str,
-        work: Callable[[Any], T],
-        context: Any,
-        timeout: float | None,
-    ) -> Reply[T]:
-        replies = self.ask((Ask(source, hook, work),), context, timeout)
+    def call(self, ask: Ask, argument: Any, timeout: float | None) -> Reply[Any]:
+        replies = self.ask((ask,), argument, timeout)
         return replies[0] if replies else Reply(error="it is still being called")
 
-    def check(
-        self, source: Provenance, work: Callable[[Any], T], context: Any, timeout: float
-    ) -> Reply[T]:
+    def check(self, ask: Ask, context: Any, timeout: float) -> Reply[Any]:
         """Call a completion checker, which may take its time: others need not wait for it."""
         self._refuse_provider()
         if len(self._checks) >= MOST_CHECKS:
             error = f"{MOST_CHECKS} checks of this run are under way: does a checker ask its run?"
-            self.failed(source, "check_completion", error)
+            self.failed(ask.source, ask.hook, error)
             return Reply(error=error)
-        asks = (Ask(source, "check_completion", work),)
-        return self._call(asks, context, timeout, self._checks)[0]
+        return self._call((ask,), context, timeout, self._checks)[0]
 
     def not_quiet(self, entries: Sequence[GuidanceEntry]) -> Sequence[GuidanceEntry]:
         """Return whom to ask: those whose projection is not quiet once it is up to date."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+from trimtab._boundary import Ask
 from trimtab._contract import FeedbackContext, TaskCompletionContext
 from trimtab._events.guidance import (
     CompletionChecked,
@@ -85,7 +86,7 @@ def _verdict(
     asked: list[CheckEntry] = []
     for entry in entries:
         asked.append(entry)
-        reply = run.invoker.check(entry.source, entry.check, context, entry.timeout)
+        reply = run.invoker.check(entry.ask, context, entry.timeout)
         result = reply.value or TaskCompletionResult.unverified(
             f"the checker {entry.source.name!r} failed: {reply.error}"
         )
@@ -219,8 +220,7 @@ def _ask(
             return None
         feedback.reserved.add(name)
     try:
-        context = FeedbackContext(run)
-        value = run.invoker.call(entry.source, "give_feedback", entry.ask, context, timeout).value
+        value = run.invoker.call(entry.ask, FeedbackContext(run), timeout).value
         if value is None or run.state.closed:
             return None
         return _deliver(run, entry, value, created=created, replayed=replayed)
@@ -235,7 +235,8 @@ def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None
         files = FeedbackContext(run).filesystem
         return None if files is None else bool(files.exists(path))
 
-    return run.invoker.call(entry.source, "on_file_created", look, path, timeout).value
+    ask = Ask(entry.source, "on_file_created", look)
+    return run.invoker.call(ask, path, timeout).value
 
 
 def _deliver(

@@ -28,7 +28,6 @@ from trimtab._types.errors import class_name
 if TYPE_CHECKING:
     from trimtab._events import Provenance
     from trimtab._run import OpenRun
-    from trimtab._table import RunHook
 
 
 PATIENCE = 1.0
@@ -162,7 +161,7 @@ class Recordings:
     """The recorders of one run while it is open."""
 
     def __init__(
-        self, run: OpenRun, recorders: Iterable[RunHook], keep: int | None, timeout: float | None
+        self, run: OpenRun, recorders: Iterable[Ask], keep: int | None, timeout: float | None
     ) -> None:
         """Open the recorders; one that fails is left out, on record."""
         self._run = run
@@ -178,9 +177,8 @@ class Recordings:
             feedback_delivery=table.feedback_delivery,
             state_folder=table.state_folder,
         )
-        for source, start in recorders:
-            opened = partial(_opened, start)
-            reply = run.invoker.call(source, "open", opened, context, timeout)
+        for source, hook, start in recorders:
+            reply = run.invoker.call(Ask(source, hook, partial(_opened, start)), context, timeout)
             if reply.value is not None:
                 record, close = reply.value
                 feed = RecorderFeed(run, source, record, timeout)
@@ -202,7 +200,7 @@ class Recordings:
             self._run.session._detach(feed)
             feed.close()
             if close is not None:
-                self._run.invoker.call(feed.source, "close", close, None, self._timeout)
+                self._run.invoker.call(Ask(feed.source, "close", close), None, self._timeout)
 
 
 def _opened(start: Callable[[Any], Any], context: RecorderContext) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab._boundary import Ask
 from trimtab._contract import GuidanceContext, RunContext
 from trimtab._events import (
     CompletionAsked,
@@ -72,7 +73,7 @@ class Run(OpenRun):
             self.session.dispatch(self.stamp(skipped))
         if self.prompt.table.feedback and not resumed:
             note_existing_files(self, self._timeout)
-        self._call_run_hooks(self.prompt.table.opened, "run_opened")
+        self._call_run_hooks(self.prompt.table.opened)
 
     def close(self, reason: str = "") -> None:
         """End the run; its record stays in the session. Closing twice is no error.
@@ -87,13 +88,13 @@ class Run(OpenRun):
         if self.state.closed:
             return
         self.dispatch(RunClosed, reason=reason)
-        self._call_run_hooks(self.prompt.table.closed, "run_closed")
+        self._call_run_hooks(self.prompt.table.closed)
         self._stop_recording()
 
-    def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
+    def _call_run_hooks(self, hooks: Iterable[Ask]) -> None:
         context = RunContext(self)
-        for source, hook in hooks:
-            self.invoker.call(source, name, hook, context, self._timeout)
+        for ask in hooks:
+            self.invoker.call(ask, context, self._timeout)
 
     def _save(self) -> None:
         """Keep in the state what no event recorded: the time until now, and the projections."""
@@ -139,7 +140,7 @@ class Run(OpenRun):
     def _call_projection(self, name: str, call: Callable[[str], object]) -> None:
         known = (source for source in self.prompt.table.sources if source.name == name)
         source = next(known, Provenance(name, ProviderKind.GUIDANCE))
-        self.invoker.call(source, "projection", call, name, self._timeout)
+        self.invoker.call(Ask(source, "projection", call), name, self._timeout)
 
     def guidance_context(
         self, point: DecisionPoint, pending: Iterable[ToolCall] = ()

@@ -20,9 +20,9 @@ from trimtab._types.options import as_instance, as_member, as_text, as_timeout
 from trimtab._types.text import plural
 
 if TYPE_CHECKING:
+    from trimtab._boundary import Ask
     from trimtab._events.guidance import CompletionChecked, GuidanceInjection
     from trimtab._prompt import Prompt
-    from trimtab._table import RunHook
 
 
 class Session(Record):
@@ -97,7 +97,7 @@ class Session(Record):
         return self._opened(run, hooks, {"resumed": resumed}, resumed=resumed)
 
     def _opened(
-        self, run: Run, hooks: Sequence[RunHook], event: Mapping[str, Any], *, resumed: bool
+        self, run: Run, hooks: Sequence[Ask], event: Mapping[str, Any], *, resumed: bool
     ) -> Run:
         """Open recorders, then record the opening; outside the lock, as they may open files."""
         if hooks:

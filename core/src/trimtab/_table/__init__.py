@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import attrs
@@ -25,12 +25,10 @@ from trimtab._types.text import exact
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trimtab._contract import FeedbackContext, TaskCompletionContext
-    from trimtab._events.guidance import Feedback, ProviderSkipped
+    from trimtab._events.guidance import ProviderSkipped
     from trimtab._plugins.configuration import Configuration
     from trimtab._plugins.validation import LoadedProvider
     from trimtab._policy import FeedbackTrigger, ProviderConfig
-    from trimtab._policy.feedback import TaskCompletionResult
     from trimtab._types.limits import Budget
 
 FeedbackDelivery = Literal["first", "all"]
@@ -71,19 +69,16 @@ class FeedbackEntry(NamedTuple):
             without a limit of turns, never asks it.
     """
 
+    ask: Ask
     source: Provenance
     trigger: FeedbackTrigger
-    ask: Callable[[FeedbackContext], Feedback | None]
     limits_only: bool = False
 
 
 class CheckEntry(NamedTuple):
+    ask: Ask
     source: Provenance
     timeout: float
-    check: Callable[[TaskCompletionContext], TaskCompletionResult]
-
-
-RunHook = tuple[Provenance, Callable[[Any], object]]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -100,9 +95,9 @@ class PromptTable:
     guides: Mapping[DecisionPoint, tuple[GuidanceEntry, ...]] = attrs.field(factory=dict)
     feedback: tuple[FeedbackEntry, ...] = ()
     checks: tuple[CheckEntry, ...] = ()
-    opened: tuple[RunHook, ...] = ()
-    closed: tuple[RunHook, ...] = ()
-    recorders: tuple[RunHook, ...] = ()
+    opened: tuple[Ask, ...] = ()
+    closed: tuple[Ask, ...] = ()
+    recorders: tuple[Ask, ...] = ()
     settings: tuple[ProviderConfig, ...] = ()
     skipped: tuple[ProviderSkipped, ...] = ()
     guidance_limit: int = 3
@@ -125,7 +120,7 @@ class PromptTable:
         found = [entry.source for entry, _ in self.guiding]
         found += [entry.source for entry in self.feedback]
         found += [entry.source for entry in self.checks]
-        found += [source for source, _ in self.recorders]
+        found += [ask.source for ask in self.recorders]
         return tuple(dict.fromkeys(found))
 
 
@@ -169,21 +164,23 @@ def _guide(
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
-    own = provider.hooks.get("give_feedback")
-    ask = feedback_by_hook(own) if own else feedback_by_methods(**provider.methods)
+    source, own = provider.source, provider.hooks.get("give_feedback")
+    work = feedback_by_hook(own) if own else feedback_by_methods(**provider.methods)
     limits_only = getattr(type(provider.instance), "limits_only", False) is True
-    return FeedbackEntry(provider.source, trigger, ask, limits_only)
+    return FeedbackEntry(Ask(source, "give_feedback", work), source, trigger, limits_only)
 
 
 def compile_check(provider: LoadedProvider) -> CheckEntry:
     assert isinstance(provider.config, CompletionCheckerConfig)
     hook = "check_completion" if "check_completion" in provider.hooks else "check"
     check = {**provider.methods, **provider.hooks}[hook]
-    return CheckEntry(provider.source, provider.config.timeout, check_by(check, hook))
+    ask = Ask(provider.source, "check_completion", check_by(check, hook))
+    return CheckEntry(ask, provider.source, provider.config.timeout)
 
 
-def recorder_hooks(loaded: Iterable[LoadedProvider]) -> tuple[RunHook, ...]:
-    return tuple((one.source, one.methods["open"]) for one in loaded if "open" in one.methods)
+def recorder_hooks(loaded: Iterable[LoadedProvider]) -> tuple[Ask, ...]:
+    opens = [(one.source, one.methods.get("open")) for one in loaded]
+    return tuple([Ask(source, "open", start) for source, start in opens if start is not None])
 
 
 def load_alone(cls: type[ProviderConfig], given: Iterable[Any]) -> list[LoadedProvider]:
@@ -197,12 +194,13 @@ def load_alone(cls: type[ProviderConfig], given: Iterable[Any]) -> list[LoadedPr
     return [resolve(config, Configuration()) for config in configs]
 
 
-def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:
+def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[Ask, ...]:
     """Return the run hooks; an object that is enabled under several kinds is called once."""
-    found: dict[int, RunHook] = {}
+    found: dict[int, Ask] = {}
     for provider in loaded:
         if hook in provider.hooks:
-            found.setdefault(id(provider.instance), (provider.source, provider.hooks[hook]))
+            ask = Ask(provider.source, hook, provider.hooks[hook])
+            found.setdefault(id(provider.instance), ask)
     return tuple(found.values())
 
 
