@@ -119,8 +119,11 @@ STILL_WRONG = {
     "r18-label-printed-over-and-over-hu": "late",
     # A complaint behind a pipe, which differs by the program that makes it.
     "r9-denial-in-a-pipe": "missed",
-    # Greetings by turns, in texts that are sent again.
+    # Greetings by turns, and one order given again, in texts that are sent again.
     "r16-thirty-good-mornings-zh": "late",
+    "r18-greeting-goes-round-workers-fil": "missed",
+    # A false beside a status of HTTP, in fields of any name.
+    "r19-every-order-answers-500-ro": "missed",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.

@@ -291,7 +291,6 @@ def test_another_test_that_fails_is_another_failure():
         {"statusCode": 500, "message": "broken"},
         {"__type": "com.example#ThrottlingException", "message": "slow down"},
         {"code": 40003, "msg": "no rights"},
-        {"status": 422, "fel": "mottagare saknas"},
     ],
 )
 def test_standard_envelopes_of_errors_are_failures(answer):

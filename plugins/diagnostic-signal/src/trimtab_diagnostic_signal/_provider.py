@@ -154,8 +154,6 @@ def _filled(template: str, failure: Failure, level: int, rest: Rest, longest: in
     return " ".join(text.split())
 
 
-_LONGEST_TEXT = 500
-"""As long as a nudge may be, so that no text of a user is cut."""
 _LONGEST_NAME = 64
 """What the services allow for the name of a tool."""
 # Different failures in a row are often honest search; the same one again is not.
@@ -191,7 +189,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
         validator=level_texts(
-            _LONGEST_TEXT,
+            _LONGEST_OWN,
             times=0,
             turn=0,
             **dict.fromkeys(

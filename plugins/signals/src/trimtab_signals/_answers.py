@@ -94,7 +94,6 @@ _MALFORMED = LazyPattern(
     re.IGNORECASE,
 )
 _BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
-_WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _BRIEF = 80
 _SHORT = 160
 _STATED = 600
@@ -107,22 +106,13 @@ def confirms(said: str) -> bool:
     said = said.strip()
     if not said:
         return True
-    if len(said) > _BRIEF or (not said.isascii() and _width(said) > _BRIEF):
+    if len(said) > _BRIEF or says_unchanged(said):
         return False
     told = _DENIED.sub("", said)
-    if _CONFIRMED.search(told) is not None:
-        content = _HELD.sub("", told)
-        if content != told and len(_WORDS.findall(content)) > _TOLD:
-            return _CONFIRMED.search(content) is not None and _REFUSED.search(told) is None
-        return not says_unchanged(said) and _REFUSED.search(told) is None
-    return False
-
-
-def _width(said: str) -> int:
-    """Return the length of a text as if it were in English: a character of a wide script says as
-    much as three.
-    """
-    return len(said) + 2 * len(_WIDE.findall(said))
+    content = _HELD.sub("", told)
+    flagged = content != told and len(_WORDS.findall(content)) > _TOLD
+    confirmed = _CONFIRMED.search(content if flagged else told) is not None
+    return confirmed and _REFUSED.search(told) is None
 
 
 def refuses(said: str) -> bool:

@@ -3,8 +3,7 @@
 A harness that flags no failure leaves what a tool says. The words may be of any language, so what
 counts is the run: one short text for several calls, which came to nothing each time. Words and
 codes of failure lower the number that is needed; so does it if the calls do different things, for
-these have nothing in common but what keeps them from it, and if what they are about looks each time
-as it did before.
+these have nothing in common but what keeps them from it.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ _ALIKE = 3
 LOOKED_AT = 24
 """Calls that are looked back at: a complaint returns soon."""
 _OK = Outcome.OK
-_TEXT = LazyPattern(r'="([^"]{4,})"')
 # Of HTTP and of JSON-RPC.
 _CODE = LazyPattern(r"(?<![\w.:-])[45]\d\d(?=\s|[:,;)\]]|$)|(?<!\w)-32\d{3}\b")
 
@@ -67,7 +65,6 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
         return 0, ""
     signature = _signature(call)
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
-    looks: dict[str, list[str]] = {}
     exact = True
     for other in before:
         if said == other.output or (tail_of(other) == tail and _signature(other) == signature):
@@ -78,21 +75,13 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
                 operations.add(_operation(other))
         elif not other.failed and _operation(other) == does:
             break
-        elif other.reads and _subject(other) in call.params_text:
-            looks.setdefault(other.fingerprint, []).append(other.output_hash)
     if min(len(calls), len(turns)) < _ALIKE or in_progress(said):
         return 0, ""
     # To look and to find nothing, or what is wrong elsewhere, is what readers are for. A tool of
     # which nothing is known may be one, if it says something else each time.
     known = exact or call.command is not None or call.profile.writes
-    still = any(len(seen) >= _ALIKE and len({*seen}) == 1 for seen in looks.values())
-    hinted = coded or (known and not call.reads and (still or sounds_like_failure(said)))
+    hinted = coded or (known and not call.reads and sounds_like_failure(said))
     return (len(turns), signature) if hinted or len(operations) > 1 else (0, "")
-
-
-def _subject(call: CallRecord) -> str:
-    """Return the longest text in the arguments of a call: a path, or a name."""
-    return max(_TEXT.findall(call.params_text), key=len, default=call.params_text)
 
 
 def _signature(call: CallRecord) -> str:
@@ -314,8 +303,9 @@ class Calls(BaseProjection):
         """Return the records of a batch."""
         self.stirs, self._has_failed = self._has_failed, False
         closed = TurnRecord(tuple(self._open), turn.number)
-        if len(closed.calls) > _BATCH_KEPT_WHOLE:
-            _release_many(closed.asked)
+        if len(closed.asked) > _BATCH_KEPT_WHOLE:
+            for call in closed.asked:
+                call.drop_text()
         with self._lock:
             self._open.clear()
             self._closed.append(closed)
@@ -351,13 +341,6 @@ class Calls(BaseProjection):
             self._frequency = dict(state.frequency)
             self._turns = state.turns
             self._user_spoke_at = state.user_spoke_at
-
-
-def _release_many(calls: Sequence[CallRecord]) -> None:
-    """Drop the texts of the calls of one turn if they are many."""
-    if len(calls) > _BATCH_KEPT_WHOLE:
-        for call in calls:
-            call.drop_text()
 
 
 class CallProjection(BaseProjection):

@@ -149,24 +149,14 @@ def instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
 
 def swapped(first: str, last: str, arguments: Mapping[str, str], line: str) -> Change | None:
     """Return the ends of a stretch the other way round, if `line` speaks of one that ends first."""
-    speaks = (
-        stands(key, line) or (len(arguments[key]) > 3 and stands(arguments[key], line))
-        for key in (first, last)
-    )
-    if not any(speaks):
+    one, other = arguments[first], arguments[last]
+    begins, ends = _size(one), _size(other)
+    names = [first, last, *(value for value in (one, other) if len(value) > 3)]
+    if not any(stands(name, line) for name in names):
         return None
-    begins, ends = _size(arguments[first]), _size(arguments[last])
-    if begins is None or ends is None or begins <= ends:
-        return None
-    return _the_other_way_round(first, last, arguments)
-
-
-def _the_other_way_round(one: str, other: str, arguments: Mapping[str, str]) -> Change | None:
-    first, second = _size(arguments[one]), _size(arguments[other])
-    if first is None or second is None or first == second or len(first) != len(second):
+    if begins is None or ends is None or begins <= ends or len(begins) != len(ends):
         return None  # a date and a number can't be compared
-    call = f"with {one}='{arguments[other]}', {other}='{arguments[one]}'"
-    return Change(call, f"{one}='{arguments[one]}', {other}='{arguments[other]}'")
+    return Change(f"with {first}='{other}', {last}='{one}'", f"{first}='{one}', {last}='{other}'")
 
 
 def _size(value: str) -> tuple[int, ...] | None:

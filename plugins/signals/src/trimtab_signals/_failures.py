@@ -42,10 +42,8 @@ _MESSAGE_FIELDS = ("message", "detail", "msg", "title", "reason", "description",
 _MUTE = "error"
 """Stands for an object of an error none of whose fields is known."""
 _CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "errorCode")
-_STATUS_LINE = LazyPattern(r"HTTP(?:/[\d.]{1,3})? [45]\d\d\Z")
 _HTTP_ERROR = 400
-_HTTP_END = 600
-"""The first status of HTTP that is an error (RFC 9110), and the first number that is none."""
+"""The first status of HTTP that is an error (RFC 9110)."""
 _STATUS_LINES = 4
 _EDGE = 200
 """Lines and characters of each end in which a host states how a call ended."""
@@ -103,7 +101,7 @@ def structured_failure(result: Any) -> bool:
         return False
     if any(result.get(name) is False for name in _SUCCESS_FIELDS):
         return True
-    if any(result.get(name) is True for name in _ERROR_FIELDS) or _denies_with_status(result):
+    if any(result.get(name) is True for name in _ERROR_FIELDS):
         return True
     return _error_of(result) != "" or _is_problem(result)
 
@@ -131,7 +129,7 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     if result.get("status") == "error":
         return True
     if not _message(result):
-        return _is_status_with_text(result)
+        return False
     kind = result.get("__type")
     if isinstance(kind, str) and kind.rpartition("#")[2].endswith(("Exception", "Error")):
         return True
@@ -139,22 +137,6 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     if any(type(code) is int and code >= _HTTP_ERROR for code in codes):
         return True
     return any(isinstance(code, str) and code for code in codes) and _only_complains(result)
-
-
-def _is_status_with_text(result: Mapping[str, Any]) -> bool:
-    """Tell whether an answer is a status of HTTP that fails, and a text in a field of any name."""
-    texts = [value for key, value in result.items() if key not in _CODE_FIELDS]
-    codes = [result.get(name) for name in _CODE_FIELDS]
-    fails = any(type(code) is int and _HTTP_ERROR <= code < _HTTP_END for code in codes)
-    return fails and len(texts) == 1 and isinstance(texts[0], str) and " " in texts[0].strip()
-
-
-def _denies_with_status(result: Mapping[str, Any]) -> bool:
-    """Tell whether an answer is false in a field of any name, and a failing status in another."""
-    values = result.values()
-    return any(value is False for value in values) and any(
-        isinstance(value, str) and _STATUS_LINE.match(value) is not None for value in values
-    )
 
 
 def _only_complains(result: Mapping[str, Any]) -> bool:
@@ -180,45 +162,31 @@ def failed(
     outcome = event.outcome
     if outcome is not _OK and (outcome is _DENIED or outcome is _INTERRUPTED):
         return False
-    status = _status(event.result, holders) if command is not None or holders else None
-    if status is not None and _is_expected(status, command, profile):
-        return False
+    status = None
+    if command is not None or holders:
+        stated = (exit_status(one) for one in (event.result, *holders))
+        status = next((one for one in stated if one is not None), None)
+        if status is not None and (
+            status in profile.expected_exit_codes
+            or (command is not None and expects_status(command, status))
+        ):
+            return False
     if status or outcome is not _OK:
-        return outcome is not Outcome.ERROR or not (_refused(said) or _finds_none(said, command))
-    if not holders and profile.error_pattern is None:
-        return bool(profile.writes) and _NOT_DONE.match(said[:_EDGE]) is not None
-    return any(map(structured_failure, holders)) or _declared(said, profile)
+        return outcome is not Outcome.ERROR or not _went_well(said, command)
+    if any(map(structured_failure, holders)):
+        return True
+    if profile.error_pattern is not None:
+        return profile.error_pattern.search(bounded(said)) is not None
+    return not holders and bool(profile.writes) and _NOT_DONE.match(said[:_EDGE]) is not None
 
 
-def _status(result: Any, holders: Sequence[Mapping[str, Any]]) -> int | None:
-    status = exit_status(result)
-    for holder in holders:
-        if status is not None:
-            break
-        status = exit_status(holder)
-    return status
-
-
-def _refused(said: str) -> bool:
-    """Tell whether an error is the user's refusal; nothing went wrong then."""
+def _went_well(said: str, command: str | None) -> bool:
+    """Tell whether an error is the user's refusal, or a search that found nothing, without a word;
+    nothing went wrong then.
+    """
+    if not said.strip():
+        return command is not None and expects_status(command, 1)
     return _REFUSED.search(said[:_EDGE]) is not None
-
-
-def _finds_none(said: str, command: str | None) -> bool:
-    """Tell whether an error without a word is a search that found nothing."""
-    return not said.strip() and command is not None and expects_status(command, 1)
-
-
-def _is_expected(status: int, command: str | None, profile: ToolProfile) -> bool:
-    return status in profile.expected_exit_codes or (
-        command is not None and expects_status(command, status)
-    )
-
-
-def _declared(said: str, profile: ToolProfile) -> bool:
-    if profile.error_pattern is None:
-        return False
-    return profile.error_pattern.search(bounded(said)) is not None
 
 
 def failure_text(said: str, holders: Sequence[Mapping[str, Any]]) -> str:
@@ -227,11 +195,9 @@ def failure_text(said: str, holders: Sequence[Mapping[str, Any]]) -> str:
         complaint = _error_of(holder)
         if complaint and complaint != _MUTE:  # what it says may stand in a field of any language
             return complaint
-    for name in ("stderr", "message", "detail", "msg", "output", "text"):
-        for holder in holders[-1:]:
-            if isinstance(holder.get(name), str) and holder[name].strip():
-                return str(holder[name])
-    return said
+    inner = holders[-1] if holders else {}
+    texts = (inner.get(name) for name in ("stderr", "message", "detail", "msg", "output", "text"))
+    return next((text for text in texts if isinstance(text, str) and text.strip()), said)
 
 
 def error_signature(text: str, params: Any = None) -> str:
