@@ -33,7 +33,6 @@ NUMBERS = {
         "_MORE_FOR_CONTENT",
         "_MORE_FOR_SUBJECT",
         "_MORE_FOR_CHANGES",
-        "_MORE_FOR_DEEDS",
     ),
     "trimtab_diagnostic_signal._provider": ("_MORE_IF_DIFFERENT",),
 }

@@ -8,7 +8,8 @@ from itertools import product
 from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
-from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._actions import Action
+from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._similarity import answer_key
 from trimtab_signals import CallRecord, Calls, TurnRecord, same_outputs
 

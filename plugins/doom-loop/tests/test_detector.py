@@ -75,8 +75,8 @@ def test_the_threshold_of_likeness_is_an_option():
         for name in ("alpha", "alpho", "alphi", "alphu", "alphe", "alphy", "alphs", "alphx")
     ]
     assert first(actions, similarity_threshold=0.8) == 4
-    assert first(actions, similarity_threshold=0.85) == 5
-    assert first(actions, similarity_threshold=0.99) == 6
+    assert first(actions, similarity_threshold=0.85) == 6
+    assert first(actions, similarity_threshold=0.99) == 7
     assert first(actions, similarity_threshold=1.0) is None
 
 

@@ -98,20 +98,6 @@ def test_known_content_for_one_question_in_other_words_is_told(tool):
     )
 
 
-def test_an_order_that_is_given_again_is_told_when_its_answers_come_back():
-    order = {"worker": "desk", "text": "Batiin ang customer at itanong kung paano makakatulong."}
-    said = (
-        "Magandang umaga po!",
-        "Kumusta, paano po kami makakatulong?",
-        "Ano po ang maitutulong?",
-    )
-    runs = ("d47439ae", "847c1851", "6432c099", "bd55c345", "9af33841")
-    asked = [
-        Call("delegate", order, {"run": run, "output": said[n % 3]}) for n, run in enumerate(runs)
-    ]
-    assert first(asked) == 3
-
-
 def test_rounds_of_pages_are_told_though_a_number_of_a_page_stands_in_others():
     pages = [
         Call("strana", {"n": n}, f"Strana {n}: " + ", ".join(f"artikl {n}{k}" for k in range(6)))

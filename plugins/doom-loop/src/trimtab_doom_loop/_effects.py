@@ -9,7 +9,8 @@ from posixpath import basename
 import attrs
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._actions import Action
+from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
@@ -71,23 +72,24 @@ def _strays(call: CallRecord) -> bool:
     return not call.failed and bool(asked) and bool(shown) and not asked & shown
 
 
-def find_same_content(actions: Actions, action: Action, times: int) -> Loop | None:
+def find_same_content(actions: Actions, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
-    call, fewest = action.calls[0], times + _MORE_FOR_SUBJECT
-    if len(action.calls) > 1 or action.waits or call.profile.writes or call.size < _SMALLEST:
+    action, fewest = actions.kept[-1], times + _MORE_FOR_SUBJECT
+    call = action.calls[0]
+    if len(action.calls) > 1 or call.profile.writes or call.size < _SMALLEST:
         return None
     # The words of an answer are looked at before sizes if it is short, or if they are known.
     look_first = call.size <= _SHORT or action.may_repeat is not None
     if look_first and not actions.may_repeat(action):
         return None
-    near = _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
+    near = [] if action.waits else _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
     if len(near) < fewest or confirms(call.output) or not actions.may_repeat(action):
         return None
     again = [action for action in near if _mostly_says(action.calls[0], call)]
     calls = [one.calls[0] for one in again]
     one_thing = _name_one_thing(calls[:fewest])
-    of_a_list = len(calls) > 1 and (different_things(calls) or each_names_its_own(calls))
-    if not call.reads and not one_thing and of_a_list:
+    may_be_list = len(calls) > 1 and not (call.reads or one_thing)
+    if may_be_list and (different_things(calls) or each_names_its_own(calls)):
         return None
     # One question, one answer, whatever its order. A state in it that has moved makes it longer.
     asked = [one for one in again if one.asked == action.asked and one.calls[0].size == call.size]

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import attrs
 
-from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
-from trimtab_doom_loop._actions import Action, Actions, writes_text
+from trimtab_doom_loop._actions import Action, writes_text
 from trimtab_doom_loop._effects import Rejections, find_changes_astray, find_same_content
-from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._repeats import (
-    find_duplicates,
-    find_interleaved,
-    find_like_rounds,
-    find_rounds,
-    waits_as_told,
-)
+from trimtab_doom_loop._excuses import waits_as_told
+from trimtab_doom_loop._kept import Actions
+from trimtab_doom_loop._like_rounds import find_like_rounds
+from trimtab_doom_loop._loop import Loop
+from trimtab_doom_loop._readings import LOOKED_BACK, without_readings
+from trimtab_doom_loop._repeats import find_duplicates, find_interleaved, find_rounds
 from trimtab_doom_loop._stagnation import (
     find_asked_in_other_words,
     find_known,
-    find_paged_again,
     find_same_answer,
     find_same_page,
 )
-from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
+from trimtab_doom_loop._texts import SHORTEST_TEXT, Sayings
 from trimtab_signals import (
     NO_ORDERS,
     CallProjection,
@@ -52,22 +47,14 @@ _KEEP = 64
 _NOTICES_KEPT = 16
 _MEMBERS_KEPT = 64
 """What is remembered of one run's notices and of one loop's calls; a loop has a few of each."""
-_MORE_FOR_TEXT = 1
-"""A text beside calls repeats itself in good work too ("Let me look at the next file")."""
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
-_LOOKED_BACK = 32
-"""Actions among which it is looked for readings: as many again as the longest round has."""
-_BETWEEN_READINGS = 3
-"""A reading aside comes after so many actions at least: where more is read between actions, these
-may rest on it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
 _WATCH = 300.0
 """Seconds before a call, with a notice in them, that no model takes for one: a timer has run."""
 _TIME_APART = 4
 """Characters by which the lengths of two times differ."""
-_WORD = LazyPattern(r"[^\W_]{4,}")
 
 
 class Limits(NamedTuple):
@@ -94,10 +81,7 @@ class SavedLoops:
     turn: int
     rejections: tuple[SavedCall, ...]
     rejected: tuple[int, int, int]
-    said: str | None
-    said_before: str | None
-    said_times: int
-    turnabouts: int
+    sayings: tuple[tuple[str, ...], int, int]
     notices: tuple[str, ...]
     woken: Span | None
     loop: Loop | None
@@ -126,10 +110,7 @@ class LoopProjection(CallProjection):
         self._streak = 0
         self._turns = 0
         self._obey(NO_ORDERS)
-        self._said: Said | None = None
-        self._said_before: Said | None = None
-        self._said_times = 0
-        self._turnabouts = 0
+        self._sayings = Sayings(limits.times)
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
         self._woken: Span | None = None  # of the last call before a notice
 
@@ -151,26 +132,22 @@ class LoopProjection(CallProjection):
         actions, kept = self._actions, self._actions.kept
         if self.loop is not None or actions.newest_is_news or not kept or kept[-1].turn is not turn:
             return
-        left = _without_readings(list(kept)[-_LOOKED_BACK:])
+        left = without_readings(list(kept)[-LOOKED_BACK:])
         if not left or left[-1].number != turn.number:
             return
         bare = self._like()
         for one in left:
             bare.judge(one)
         if (found := bare.loop) is not None:
-            found = attrs.evolve(found, apart=True, confidence=min(found.confidence, _DOUBT))
-            self.loop = self._latest = self._named(found)
-            self.quiet = False
+            confidence = min(found.confidence, _DOUBT)
+            self._belongs_to(attrs.evolve(found, apart=True, confidence=confidence))
 
     def _think(self, turn: TurnRecord) -> None:
         """Judge thoughts and plans beside those since the last deed."""
         self._thoughts = self._thoughts or self._like()
         self._thoughts.judge(turn)
-        found = self._thoughts.loop
         self._turns = turn.number + 1
-        self.loop = found and self._named(found)
-        self._latest = self.loop or self._latest
-        self.quiet = self.loop is None and self.chant is None
+        self._belongs_to(self._thoughts.loop)
 
     def _like(self) -> LoopProjection:
         """Return a projection of the same options and orders that knows of no actions."""
@@ -192,69 +169,58 @@ class LoopProjection(CallProjection):
         if action is None:
             return
         self._turns = turn.number + 1
-        call, is_news = action.calls[0], actions.newest_is_news
-        same_tool = before is not None and before.calls[0].tool == call.tool
+        is_news = actions.newest_is_news
+        same_tool = before is not None and before.calls[0].tool == action.calls[0].tool
         # What is news can only be old beside answers of the same tool.
         if (same_tool or not is_news) and self._teaches_nothing(action, before):
-            self._streak += 1
+            self._streak, is_news = self._streak + 1, False
         else:
             self._streak = 1
-        rejected = self._rejections.take(action.calls)
-        found = None
+        rejected, found = self._rejections.take(action.calls), None
         if not waits_as_told(actions):
-            news = is_news and self._streak == 1
-            if news:
-                found = self._found_in_news(action, same_tool=same_tool)
-            else:
-                found = self._found_in_repeats(action)
+            found = (
+                self._found_in_news(same_tool=same_tool) if is_news else self._found_in_repeats()
+            )
             found = found or rejected or find_same_page(actions, self._limits.times)
-        if found is None:
-            self.loop = None
-            self.quiet = self.chant is None
-            return
-        self.loop = self._latest = self._named(found)
-        self.quiet = False
+        self._belongs_to(found)
 
-    def _found_in_repeats(self, action: Action) -> Loop | None:
+    def _belongs_to(self, found: Loop | None) -> None:
+        """Note the loop that the last turn belongs to, if any."""
+        self.loop = found and self._named(found)
+        self._latest = self.loop or self._latest
+        self.quiet = self.loop is None and self.chant is None
+
+    def _found_in_repeats(self) -> Loop | None:
         """Find the loop of an action whose calls or answers were there before."""
-        (similarity, longest, times), repeats = self._limits, self._repeats
-        actions, found = self._actions, None
         if self._orders.things:
             self._allow()
+        (similarity, longest, times), repeats = self._limits, self._repeats
+        actions, action, found = self._actions, self._actions.kept[-1], None
         if len(action.calls) >= times:
             found = find_duplicates(action, times)
         if found is None and not action.fresh:
             found = find_rounds(actions, longest, repeats)
         found = found or find_interleaved(actions, repeats + 1)
-        if found is None and action.excused:
-            return None  # it looks for what may change, whatever else its answers are like
-        if similarity >= 1:
-            return found
-        if found is None and (
-            not action.news or (action.earlier >= 0 and writes_text(action.calls[0]))
-        ):
+        if found is not None or action.excused or similarity >= 1:
+            return found  # excused: it looks for what may change, whatever else its answers are
+        if not action.news or (action.earlier >= 0 and writes_text(action.calls[0])):
             found = find_like_rounds(actions, longest, repeats, similarity)
-        return (
-            found
-            or find_same_answer(actions, self._streak, repeats, similarity)
-            or self._found_without_effect(action)
-            or find_known(actions, repeats)
-            or find_asked_in_other_words(actions, times)
-        )
+        found = found or find_same_answer(actions, self._streak, repeats, similarity)
+        return found or self._found_without_effect(same_tool=True)
 
-    def _found_in_news(self, action: Action, *, same_tool: bool) -> Loop | None:
+    def _found_in_news(self, *, same_tool: bool) -> Loop | None:
+        """Find the loop of an action that is new, but may bring what is known in other words."""
         if self._limits.similarity >= 1:
             return None
-        found = self._found_without_effect(action)
-        if found is None and same_tool:
-            found = find_paged_again(
-                self._actions, action, self._repeats
-            ) or find_asked_in_other_words(self._actions, self._repeats)
-        return found
+        return self._found_without_effect(same_tool=same_tool)
 
-    def _found_without_effect(self, action: Action) -> Loop | None:
+    def _found_without_effect(self, *, same_tool: bool) -> Loop | None:
         actions, times = self._actions, self._limits.times
-        return find_changes_astray(actions, times) or find_same_content(actions, action, times)
+        found = find_changes_astray(actions, times) or find_same_content(actions, times)
+        if found is None and same_tool:
+            found = find_known(actions, self._repeats)
+            found = found or find_asked_in_other_words(actions, self._repeats)
+        return found
 
     def _teaches_nothing(self, action: Action, before: Action | None) -> bool:
         """Tell whether an action brought what the last one or those of the streak brought."""
@@ -310,28 +276,9 @@ class LoopProjection(CallProjection):
 
     def responded(self, text: TextRecord) -> None:
         """Judge what was said, in itself and beside what was said before."""
-        chant = _chant(text) or self._said_again(text)
+        chant = self._sayings.hear(text)
         self.chant = chant and attrs.evolve(chant, turn=self._turns)
         self.quiet = self.loop is None and self.chant is None
-
-    def _said_again(self, text: TextRecord) -> Loop | None:
-        words = text.text or text.reasoning
-        said = Said(words)
-        if said.is_short:
-            return None
-        before, one_before = self._said, self._said_before
-        if before is not None and before.is_like(said):
-            self._said_times += 1
-        elif one_before is not None and one_before.is_like(said):
-            self._turnabouts += 1
-            self._said, self._said_before, self._said_times = said, before, 1
-        else:
-            self._said, self._said_before, self._said_times = said, before, 1
-            self._turnabouts = 0
-        times = self._said_times + (self._turnabouts + 1) // 2
-        needed = self._limits.times + (_MORE_FOR_TEXT if text.has_calls else 0)
-        needed += self._turnabouts > 0
-        return _text_loop(LoopKind.TEXT, said.name, times, words) if times >= needed else None
 
     # From outside ------------------------------------------------------------------------------
 
@@ -350,8 +297,7 @@ class LoopProjection(CallProjection):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._said = self._said_before = None
-        self._turnabouts = 0
+        self._sayings.clear()
         self._interfered()
 
     def _interfered(self) -> None:
@@ -374,10 +320,7 @@ class LoopProjection(CallProjection):
             turn=self._turns,
             rejections=tuple([call.state() for call in rejections.calls]),
             rejected=(rejections.total, rejections.in_a_row, rejections.settled),
-            said=self._said.name if self._said else None,
-            said_before=self._said_before.name if self._said_before else None,
-            said_times=self._said_times,
-            turnabouts=self._turnabouts,
+            sayings=self._sayings.state(),
             notices=tuple(self._notices),
             woken=self._woken,
             loop=self.loop,
@@ -399,64 +342,8 @@ class LoopProjection(CallProjection):
         rejected, rejections = state.rejections, self._rejections
         rejections.calls = tuple([call.restored(self._profiles) for call in rejected])
         rejections.total, rejections.in_a_row, rejections.settled = state.rejected
-        self._said = Said("", state.said) if state.said else None
-        self._said_before = Said("", state.said_before) if state.said_before else None
-        self._said_times = state.said_times
-        self._turnabouts = state.turnabouts
+        self._sayings.load_state(state.sayings)
         self._notices.extend(state.notices)
         self._woken = state.woken
         self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
-
-
-def _without_readings(actions: Sequence[Action]) -> list[TurnRecord]:
-    """Return the turns of actions without what was read aside, none if nothing was: only those
-    since a reading that turned out to be none, for work rests on it.
-    """
-    left: list[TurnRecord] = []
-    before, read, apart, has_read = actions[0], "", _BETWEEN_READINGS, False
-    for action in actions:
-        if left and apart >= _BETWEEN_READINGS and _is_reading(action, before):
-            apart, read, has_read = 0, action.calls[0].output, True
-            continue
-        if read and _rests_on(action, read, before):
-            left, read = [], ""
-        left.append(action.turn)
-        before, apart = action, apart + 1
-    return left if has_read else []
-
-
-def _rests_on(action: Action, read: str, before: Action) -> bool:
-    """Tell whether an action names what was read, and the one before did not."""
-    asked = {word for call in action.calls for word in _WORD.findall(call.params_text)}
-    asked.difference_update(*(_WORD.findall(call.params_text) for call in before.calls))
-    return not asked.isdisjoint(_WORD.findall(read))
-
-
-def _is_reading(action: Action, other: Action) -> bool:
-    """Tell whether an action only read something else that is new, and no tool of `other` did."""
-    call = action.calls[0]
-    if len(action.calls) > 1 or not action.news or action.earlier >= 0:
-        return False
-    if call.tool == other.calls[0].tool:
-        return False
-    return call.reads and not call.failed and not action.waits
-
-
-def _chant(text: TextRecord) -> Loop | None:
-    for said in (text.text, text.reasoning):
-        found = find_chant(said)
-        if found is not None:
-            return _text_loop(LoopKind.CHANT, digest(found[0]), found[1], found[0])
-    return None
-
-
-def _text_loop(kind: LoopKind, name: str, times: int, said: str) -> Loop:
-    return Loop(
-        kind=kind,
-        episode=f"loop-{name}",
-        confidence=0.9,
-        times=times,
-        output=said[:200],
-        members=frozenset({name}),
-    )

@@ -244,10 +244,6 @@ def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
     return " ".join(text.split())
 
 
-_LONGEST_TEXT = 500
-"""As long as a nudge may be."""
-
-
 @attrs.frozen(kw_only=True)
 class DoomLoopDetector(Following[LoopProjection]):
     """Detects circular patterns that show a stuck agent.
@@ -276,7 +272,7 @@ class DoomLoopDetector(Following[LoopProjection]):
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
         validator=level_texts(
-            _LONGEST_TEXT,
+            _LONGEST_OWN,
             **dict.fromkeys(("seen", "stop", "next", "call", "evidence", "untried", "tool"), ""),
             times=0,
             length=0,

@@ -38,7 +38,6 @@ _THING = LazyPattern(r'="([^"]{1,24})"')
 """A value that names a thing; a longer one is a text."""
 _CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
 _LETTERS = LazyPattern(r"[^\W\d_]+")
-_NOTHING: frozenset[str] = frozenset()
 _FEWEST_WORDS = 2
 """One word is a name or a value; two may greet."""
 _RETOLD = 0.4
@@ -96,7 +95,7 @@ def _grams_of(text: str) -> frozenset[str]:
     """Return the parts of the words in a text, across blanks; none if it is no sentence."""
     words = _LETTERS.findall(_SERVER.sub("", text.lower()))
     if len(words) < _FEWEST_WORDS and not any(map(_WIDE.match, words)):
-        return _NOTHING
+        return frozenset()
     text = " ".join(words)
     return frozenset(
         text[place : place + (2 if _WIDE.match(text[place]) else _STEM)]

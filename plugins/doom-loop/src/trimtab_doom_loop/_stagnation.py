@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import islice, pairwise, starmap, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, hands_on, moves_unseen, writes_text
+from trimtab_doom_loop._actions import Action, hands_on, moves_unseen
+from trimtab_doom_loop._excuses import watches_in_turn
+from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
@@ -147,8 +148,6 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     last = calls[-1]
     if last.command is None and attempts(calls) and not different_things(calls):  # in other words
         return _MORE_FOR_ERROR if last.reads or retold(calls, 1) else _MORE_FOR_NUMBERS
-    if last.command is None:
-        return _MORE_FOR_NOTHING if alike(calls, similarity) else _MORE_FOR_ALIKE
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT  # numbers, mostly
 
 
@@ -205,10 +204,13 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
     """Find one long answer to whatever is done with several tools: a page that doesn't change, or
     a sentence that two readers of different things bring.
     """
-    last = actions.kept[-1].calls[0]
-    if last.size < _SMALLEST:
+    kept = actions.kept
+    last = kept[-1].calls[0]
+    if last.size < _SMALLEST or len(kept) <= times or kept[-2].calls[0].size != last.size:
         return None
-    latest_first = (action.calls[0] for action in reversed(actions.kept))
+    if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
+        return None
+    latest_first = (action.calls[0] for action in reversed(kept))
     same = list(takewhile(lambda call: _shows(call, last), latest_first))
     tools = dict.fromkeys(call.tool for call in same)
     reads = len(tools) > 1 and all(call.reads for call in same)
@@ -231,28 +233,25 @@ def _shows(call: CallRecord, last: CallRecord) -> bool:
 
 
 def find_known(actions: Actions, times: int) -> Loop | None:
-    """Find actions that go on without a new answer: see the functions below."""
-    needed = 3 * times - 1
-    action = actions.kept[-1]
-    if action.excused or len(action.calls) != 1 or action.waits:
-        return None
+    """Find a question whose answers hold nothing new, however they are worded or paged."""
+    action, needed = actions.kept[-1], 3 * times - 1
     call = action.calls[0]
+    if len(action.calls) > 1 or action.excused:
+        return None
     if actions.count(call) < needed:
-        return find_paged_again(actions, action, times)
-    if call.failed or call.profile.writes:
+        found = _paged_again(actions, call, 2 * times)
+    elif call.failed or call.profile.writes:
         return None
-    return _answered_in_other_words(actions, call, needed)
+    else:
+        found = _answered_in_other_words(actions, call, needed)
+    return None if found is not None and action.waits else found
 
 
-def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | None:
+def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
     """Find pages of one thing that hold only what its earlier pages held."""
-    needed, call = 2 * times, action.calls[0]
-    if len(actions.kept) <= needed or call.size < _SMALLEST:
+    if len(actions.kept) <= needed or actions.count_alike(call) < 2 * needed:
         return None
-    before = actions.kept[-2].calls[0]
-    if before.tool != call.tool or not alike_but_for_numbers((before, call)):
-        return None
-    if actions.count_alike(call) < 2 * needed or not call.reads or action.waits:
+    if not alike_but_for_numbers((actions.kept[-2].calls[0], call)) or not call.reads:
         return None
     tail = [one.calls[0] for one in islice(reversed(actions.kept), needed)]
     if any(one.tool != call.tool or one.size < _SMALLEST or one.failed for one in tail):
@@ -293,47 +292,31 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     last = kept[-1].calls[0]
     if last.profile.writes:  # whoever is written to reads each of them
         needed -= 1
-    if len(kept) <= times or kept[-2].calls[0].tool != last.tool or last.reads:
+    if last.reads or len(kept) < needed or kept[-needed].calls[0].tool != last.tool:
         return None
-    if again := _ordered_again(actions, times):
-        members = frozenset({last.fingerprint})
-        return loop_of(LoopKind.REWORDED, last, times=again, members=members)
-    if len(kept) < needed or kept[-needed].calls[0].tool != last.tool:
+    latest_first = takewhile(lambda action: _asks(action, last), reversed(kept))
+    calls = [action.calls[0] for action in islice(latest_first, needed)]
+    if len(calls) < needed or not retold(calls, 1):
         return None
-    same_tool = takewhile(
-        lambda one: (
-            len(one.calls) == 1
-            and one.calls[0].tool == last.tool
-            and not (one.calls[0].failed or one.waits)
-        ),
-        reversed(kept),
-    )
-    calls = [action.calls[0] for action in same_tool]
-    windows = (calls[place : place + needed] for place in range(len(calls) - needed + 1))
-    count = sum(1 for _ in takewhile(lambda window: retold(window, 1), windows))
-    if not count:
-        return None
+    count = needed
+    for action in latest_first:
+        calls.append(action.calls[0])
+        if not retold(calls[-needed:], 1):
+            break
+        count += 1
     known = frozenset().union(*(beginnings_of(call.params_text) for call in calls[:needed]))
     for number, call in enumerate(calls[needed - 1 :: -1]):
         words = beginnings_of(call.output)
         if number >= needed - times and _adds(words, known):
             return None
         known |= words
-    times = count + needed - 1
     members = frozenset({last.fingerprint, f"{LoopKind.REWORDED} {last.tool}"})
-    return loop_of(LoopKind.REWORDED, last, times=times, members=members)
+    return loop_of(LoopKind.REWORDED, last, times=count, members=members)
 
 
-def _ordered_again(actions: Actions, times: int) -> int:
-    """Return how often in a row one text was sent, if that is more than `times` and the last
-    answer was there before; else 0.
-    """
-    last = actions.kept[-1]
-    if last.news or not writes_text(last.calls[0]):
-        return 0
-    same = takewhile(lambda one: one.asked == last.asked, reversed(actions.kept))
-    again = sum(1 for _ in same)
-    return again if again > times else 0
+def _asks(action: Action, last: CallRecord) -> bool:
+    call = action.calls[0]
+    return len(action.calls) == 1 and call.tool == last.tool and not (call.failed or action.waits)
 
 
 def beginnings_of(text: str) -> frozenset[str]:

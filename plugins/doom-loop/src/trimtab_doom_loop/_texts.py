@@ -1,12 +1,15 @@
-"""Repetition inside one text; lists, tables and code are left out."""
+"""Repetition in what the model says: inside one text, where lists, tables and code are left out,
+and of one text in several responses.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from operator import eq
+from collections.abc import Iterator
 
 from trimtab.text import LazyPattern
+from trimtab.trajectory import TextRecord
+from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_signals import digest, normalise_text
 
 SHORTEST_TEXT = 12
@@ -35,28 +38,16 @@ _LISTED = LazyPattern(
 )
 
 
-# Where text that differs by chance may begin: dates, ids and durations hold a digit, or are letters
-# alone in a few forms; colours and spinners have characters of their own.
-_CHANCE = LazyPattern(
-    r"[\dt\x1b\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7-]"
-    r"(?:(?<![t-])|(?<=t)mp|(?<=-)[0-9a-fA-F]{4}-)"
-)
-_END = 100
 _HALF = 1_500
 """Characters that are compared: what differs by chance stands at the ends, and time is bounded."""
 _LONGEST = 2 * _HALF
-_WORDS_BEFORE = 6
-"""Words before a digit that may go with it, such as ``session id =``."""
-_WORDS_BEHIND = 3
-"""Words from a digit on that may go with it, such as ``5 minutes``."""
-
-_Words = Sequence[str]
+_HEAD = 40
+"""Characters at the beginning of a text; where these are letters alone, its first words hold
+nothing that differs by chance, and tell it from most others."""
 
 
 class Said:
     """One text of the model, compared without what differs by chance.
-
-    The comparison is cheap if the first or the last words differ.
 
     Args:
         text: the text.
@@ -72,14 +63,10 @@ class Said:
         if len(text) > _LONGEST:  # no more than head and tail is compared
             text = f"{text[:_HALF]}\n{text[-_HALF:]}"
         self._text, self._name, self._opening = text, name, _opening(text)
-        self.is_short = name is None and self._says_little()
-
-    def _says_little(self) -> bool:
-        return (
-            sum(map(len, self._opening)) < SHORTEST_TEXT
-            and sum(map(len, _closing(self._text))) < SHORTEST_TEXT
-            and len(normalise_text(self._text)) < SHORTEST_TEXT
-        )
+        if name is not None or self._opening:
+            self.is_short = False
+        else:
+            self.is_short = len(normalise_text(text)) < SHORTEST_TEXT
 
     @property
     def name(self) -> str:
@@ -90,33 +77,80 @@ class Said:
 
     def is_like(self, other: Said) -> bool:
         """Tell whether both say the same."""
-        if self is other:
-            return True
-        return (
-            _agree(self._opening, other._opening)
-            and _agree(_closing(self._text), _closing(other._text))
-            and self.name == other.name
-        )
+        both_open = self._opening and other._opening
+        if both_open and self._opening != other._opening:
+            return False
+        return self.name == other.name
 
 
-def _agree(some: _Words, others: _Words) -> bool:
-    return all(map(eq, some, others))
+def _opening(text: str) -> list[str]:
+    """Return the first two words of a text that begins with letters alone; else none."""
+    head = text[:_HEAD]
+    words = head.split()
+    letters = "".join(words)
+    plain = letters.isascii() and letters.isalpha()
+    return words[:2] if plain and len(words) > 2 and len(letters) > 2 * SHORTEST_TEXT else []
 
 
-def _opening(text: str) -> _Words:
-    """Return the first words, up to where text that differs by chance may begin."""
-    head = text[:_END]
-    found = _CHANCE.search(head)
-    if found is not None:
-        head = head[: found.start()]
-    elif len(text) <= _END:
-        return head.split()
-    return head.split()[:-_WORDS_BEFORE]
+class Sayings:
+    """What the model says in response after response.
+
+    Args:
+        times: how many equal texts are a loop; beside calls, and by turns, it takes one more.
+    """
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was said."""
+        self._latest: tuple[Said, ...] = ()  # the last text, and the one before if it is another
+        self._again = self._turnabouts = 0
+
+    def hear(self, text: TextRecord) -> Loop | None:
+        """Take what was said; return the repetition that it belongs to, in itself or of others."""
+        for said in (text.text, text.reasoning):
+            found = find_chant(said)
+            if found is not None:
+                return _loop(LoopKind.CHANT, digest(found[0]), found[1], found[0])
+        words = text.text or text.reasoning
+        latest = Said(words)
+        if latest.is_short:
+            return None
+        return self._said_again(latest, words, has_calls=text.has_calls)
+
+    def _said_again(self, said: Said, words: str, *, has_calls: bool) -> Loop | None:
+        place = next((n for n, one in enumerate(self._latest) if one.is_like(said)), 2)
+        if place == 0:
+            self._again += 1
+        else:
+            self._latest = (said, *self._latest[:1])
+            self._again, self._turnabouts = 1, self._turnabouts + 1 if place == 1 else 0
+        times = self._again + (self._turnabouts + 1) // 2
+        # A text beside calls repeats itself in good work too ("Let me look at the next file").
+        needed = self._times + has_calls + (self._turnabouts > 0)
+        return _loop(LoopKind.TEXT, said.name, times, words) if times >= needed else None
+
+    def state(self) -> tuple[tuple[str, ...], int, int]:
+        """Return what a snapshot keeps."""
+        return tuple([said.name for said in self._latest]), self._again, self._turnabouts
+
+    def load_state(self, state: tuple[tuple[str, ...], int, int]) -> None:
+        """Take back what `state` returned."""
+        names, self._again, self._turnabouts = state
+        self._latest = tuple([Said("", name) for name in names])
 
 
-def _closing(text: str) -> _Words:
-    """Return the last words, the very last one first, down to where such text may end."""
-    return _CHANCE.split(text[-_END:])[-1].split()[: _WORDS_BEHIND - 1 : -1]
+def _loop(kind: LoopKind, name: str, times: int, said: str) -> Loop:
+    return Loop(
+        kind=kind,
+        episode=f"loop-{name}",
+        confidence=0.9,
+        times=times,
+        output=said[:_KEPT],
+        members=frozenset({name}),
+    )
 
 
 def find_chant(text: str) -> tuple[str, int] | None:
