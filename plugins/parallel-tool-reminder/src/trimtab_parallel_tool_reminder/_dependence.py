@@ -221,13 +221,12 @@ def depends(link: Link, earlier: Sequence[Link], request: str = "") -> bool:
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
             return True
-        if link.searches and other.searches and _are_both_named(link, other, request):
+        search = link.searches and other.searches
+        if search and _are_both_named(link, other, request):
             continue
         if other.searches and finds_nothing(other.answer):
             return True
-        if link.searches and other.searches and _rewords(link, other):
-            return True
-        if link.files & other.files:
+        if (search and _rewords(link, other)) or link.files & other.files:
             return True
     known = {value for other in earlier for value in other.values}
     new = [value for value in link.values if value not in known]

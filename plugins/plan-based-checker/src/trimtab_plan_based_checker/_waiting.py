@@ -141,8 +141,7 @@ class Waits(CallProjection):
             words & _QUESTIONS
             or (words & _PEOPLE and words & _PUTS)
             or (self._question and (waits_for(said) or (len(texts) == 1 and _is_receipt(call))))
-            or (call.size <= _SHORT and _AWAITS.search(said) is not None)
-            or (call.size <= _SHORT and any(map(_awaits, _STATE.findall(said))))
+            or (call.size <= _SHORT and _awaits(said))
         )
         self._asked = bool(asks) and not _is_answered(said, params)
 
@@ -182,9 +181,10 @@ def _told_by(call: CallRecord) -> str:
     return said.replace("_", " ") + " " + said
 
 
-def _awaits(state: str) -> bool:
-    """Tell whether a state waits, and tells more than that: a job waits for its turn."""
-    return " " in state and waits_for(state)
+def _awaits(said: str) -> bool:
+    """Tell whether a short answer waits for somebody: a state in one word is that of a job."""
+    states = (one for one in _STATE.findall(said) if " " in one)
+    return _AWAITS.search(said) is not None or any(map(waits_for, states))
 
 
 def _is_receipt(call: CallRecord) -> bool:

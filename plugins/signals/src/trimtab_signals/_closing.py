@@ -209,15 +209,14 @@ _GO_ON = LazyPattern(
 @attrs.frozen
 class _Run:
     """What a run is about: the open steps, all that was named before the closing text, what the
-    user has ordered without being asked, what the last answer of a tool holds, and what a question
-    was about that the user has answered.
+    last answer of a tool holds, and what is settled, since the user has forbidden something of it,
+    or answered a question about it.
     """
 
     steps: frozenset[str]
     subjects: frozenset[str]
-    bound: frozenset[str]
     found: frozenset[str]
-    answered: frozenset[str]
+    settled: frozenset[str]
 
 
 def asks_user(
@@ -241,12 +240,12 @@ def asks_user(
     """
     sentences = sentences_of(text.strip()[-_LAST:])
     steps = topics_in(" ".join(about))
+    settled = [*filter(is_question, sentences_of(answered)), order if denies(order) else ""]
     run = _Run(
         steps,
         subjects=steps | topics_in(" ".join([order, answered, *known])),
-        bound=topics_in(order) if denies(order) else frozenset(),
         found=topics_in(told),
-        answered=topics_in(" ".join(filter(is_question, sentences_of(answered)))),
+        settled=topics_in(" ".join(settled)),
     )
     closing = sentences[-SENTENCES:]
     threes = zip(sentences, sentences[1:], sentences[2:], strict=False)
@@ -327,7 +326,7 @@ def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], r
 def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run) -> bool:
     about = topics_in(question)
     new = _brings_something(before, question, run)
-    if not new and not about.isdisjoint(run.bound | run.answered):
+    if not new and not about.isdisjoint(run.settled):
         return False
     if _DECISION.search(question) is not None:
         return True

@@ -245,9 +245,8 @@ def _is_over(end: Ending) -> bool:
     called the work off, and has got no more than an answer: it announces no step.
     """
     message, said = end.message.strip(), sentences_of(end.reply.strip())
-    if end.changed or not (said and message) or len(message) > _LONGEST_ANSWERED:
-        return False
-    if goes_on(message):
+    longer = len(message) > _LONGEST_ANSWERED
+    if end.changed or longer or not (said and message) or goes_on(message):
         return False
     if denies(message) and denies(said[-1]):
         return True
@@ -265,7 +264,7 @@ def _keeps_limits(end: Ending) -> bool:
 
     A clause is set apart by a ban, a condition or "myself"; what else the message names is asked.
     With a condition, "only" or "myself" that is all that is asked, once something of it is done.
-    Where nothing of it is, the agent has to keep what was set apart: by saying what it waits for,
+    Else the agent has to keep what was set apart: by saying that it waits as the message told it,
     or what it has not done. A message that answers the agent is a push: "You did only the first".
     """
     if end.before and not end.called:

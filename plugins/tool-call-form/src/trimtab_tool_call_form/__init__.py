@@ -131,7 +131,8 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
     Returns:
         None if the text holds no such call, or the user asked how one is written.
     """
-    if _asks_for_form(request[:LONGEST], tools):
+    named = tools is not None and any(tool in request for tool in tools)
+    if _asks_for_form(request[:LONGEST], named=named):
         return None
     text = _bounded(text)
     prose = _TALK.sub(" ", "".join(text.split(_FENCE)[::2]))
@@ -140,7 +141,6 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
         return "" if found is None else _whole(found[1], tools)
     if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
         return ""
-    named = tools is not None and any(tool in request for tool in tools)
     return _bound_to_arguments(_with_data(text), tools, _REMARK if named else _LEFT) or None
 
 
@@ -150,11 +150,11 @@ def _quotes(text: str, shown: str) -> bool:
     return bool(lines) and all(line in shown for line in lines)
 
 
-def _asks_for_form(request: str, tools: frozenset[str] | None) -> bool:
-    if not request or _OF_FORMS.search(request) is None:
-        return False
-    named = tools is not None and any(tool in request for tool in tools)
-    return named or _OF_CALLS.search(request) is not None
+def _asks_for_form(request: str, *, named: bool) -> bool:
+    """Tell whether a user, who has perhaps named a tool, asks how a call is written."""
+    return _OF_FORMS.search(request) is not None and (
+        named or _OF_CALLS.search(request) is not None
+    )
 
 
 def _bounded(text: str) -> str:
