@@ -132,6 +132,19 @@ def test_calls_that_fail_together_are_one_attempt():
     assert not agent.turn(*(("fetch", {"url": f"/{n}"}, "502") for n in range(10, 20)))
 
 
+def test_what_a_program_says_to_one_input_after_the_other_is_no_attempt():
+    agent = Agent()
+    inputs = ["a;;", "a;;;", ";", ";;", "1;;2", "a;", "b"]
+    calls = [
+        ("bash", {"command": f"echo -n '{text}' | lint - 2>&1"}, f"cannot parse {text!r}")
+        for text in inputs
+    ]
+    assert not any(agent.turn(call) for call in calls)
+    same = [(tool, params, "lint: no such program") for tool, params, _ in calls]
+    agent = Agent()
+    assert [bool(agent.turn(call)) for call in same].index(True) == 4
+
+
 def test_looking_around_between_failures_is_no_change():
     agent = Agent()
     for n in range(9):

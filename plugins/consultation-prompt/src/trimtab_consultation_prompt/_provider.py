@@ -27,6 +27,7 @@ from trimtab_signals import (
     digest,
     is_wait,
     operation,
+    without_input,
 )
 
 MOST_ATTEMPTS = 64
@@ -76,8 +77,9 @@ class Attempts(CallProjection):
     the same attempt; ten calls that fail in one turn are one. A failure is repaired when the same
     operation succeeds, or fails in another way after a change; one that differs in a word only is
     the same unless it names another thing, in quotes, or the change names the word. A failure with
-    fewer errors than the one before is progress as well. A consultation and a new request of the
-    user end all attempts.
+    fewer errors than the one before is progress as well. If one program refuses one input after
+    the other, each answer says something new: only the first is an attempt. A consultation and a
+    new request of the user end all attempts.
 
     Attributes:
         consulted_at: number of the turn of the last consultation, None before the first.
@@ -96,6 +98,8 @@ class Attempts(CallProjection):
     _attempts: dict[str, Attempt] = attrs.field(factory=dict)
     _changes: str = ""  # a digest of what was changed since the last failure
     _mended: str = ""  # what these changes name
+    _form: str = ""  # the last command that failed, without what it gives to a program
+    _told: str = ""  # and what came of it
 
     @property
     def count(self) -> int:
@@ -120,7 +124,7 @@ class Attempts(CallProjection):
             self.consulted_at = self.turn
             self._forget()
         asked = [call for call in turn.calls if call.caller is CallOrigin.MODEL]
-        failures = [call for call in asked if self._counts(call)]
+        failures = [call for call in asked if self._counts(call) and not self._tells(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:
             if not call.failed:
@@ -138,6 +142,13 @@ class Attempts(CallProjection):
 
     def _counts(self, call: CallRecord) -> bool:
         return call.failed and not is_wait(call) and not is_tool(call.tool, self._tool)
+
+    def _tells(self, call: CallRecord) -> bool:
+        """Tell whether a failure is the answer of the program that failed last to other input."""
+        form, told = self._form, self._told
+        self._form = without_input(call.command) if call.command else ""
+        self._told = call.output
+        return form != "" and form == self._form and told != call.output
 
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         if self._attempts and (kind := _kind(call)) not in wrong:
