@@ -142,9 +142,8 @@ TOGETHER = "doom-loop + diagnostic-signal"
 CLOSINGS = CASES.with_name("closings.jsonl")
 # What of ends of turns in 27 languages is said in words alone.
 SAID_IN_WORDS = {
-    # A push in other words than "go on", and one that is a question.
+    # A push in other words than "go on".
     "end-f2-push-de",
-    "end-z-only-first-why-es",
     # What helps, or whose deed it is, stands in the clause of the denial.
     "end-s2-lack-it",
     "end-t-lack-de",

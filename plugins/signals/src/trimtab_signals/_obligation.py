@@ -248,7 +248,7 @@ def _is_over(end: Ending) -> bool:
     longer = len(message) > _LONGEST_ANSWERED
     if end.changed or longer or not (said and message) or goes_on(message):
         return False
-    if denies(message) and denies(said[-1]):
+    if not end.called and denies(message) and denies(said[-1]):
         return True
     if _names(said[-1], end.left, _MOST):
         return False
@@ -256,7 +256,8 @@ def _is_over(end: Ending) -> bool:
     if any(map(is_question, asked)) and all(is_question(one) or denies(one) for one in asked):
         return True
     # The user broke in: the agent tells what was done, or that it was no more.
-    return not end.called and (is_only(end.reply) or any(_names(one, end.done) for one in said))
+    no_more = is_only(end.reply) and not end.before
+    return not end.called and (no_more or any(_names(one, end.done) for one in said))
 
 
 def _keeps_limits(end: Ending) -> bool:
@@ -272,8 +273,10 @@ def _keeps_limits(end: Ending) -> bool:
     last = "".join(sentences_of(end.reply)[-1:])
     said = sentences_of(end.message)
     clauses = [clause for sentence in said for clause in CLAUSE.split(sentence)]
-    waits, only = any(map(waits_for, clauses)), any(map(is_only, clauses))
-    if waits and waits_for(last) and not _names(last, end.left, _MOST):
+    only, for_now = any(map(is_only, clauses)), any(map(puts_off, said))
+    # Who announces the next step does not wait for what the message puts before it.
+    waits = any(map(waits_for, clauses)) and not _names(last, end.left, _MOST)
+    if waits and waits_for(last):
         return True
     done = topics_in(" ".join(end.done[-1:]))
     steps = [topics_in(one) - done for one in end.left]
@@ -289,9 +292,9 @@ def _keeps_limits(end: Ending) -> bool:
     if not asked or any(len(step & asked) > len(step & barred) for step in steps):
         return False
     served = not asked.isdisjoint(done - topics_in(" ".join(end.left)))
-    if any(map(is_alone, apart)) or (served and (waits or only)):
+    if any(map(is_alone, apart)) or (served and (waits or only or for_now)):
         return True
-    banned = not barred.isdisjoint(left) or any(map(puts_off, said))
+    banned = for_now or not barred.isdisjoint(left)
     return banned and (denies(last) or waits_for(last))
 
 
