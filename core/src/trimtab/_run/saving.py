@@ -25,9 +25,8 @@ from trimtab._session import FACTS, HEAD, Slice, ToolLog
 from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
 from trimtab._session.record import in_order
-from trimtab._session.state import HANDLERS, Origin, RunState
+from trimtab._session.state import HANDLERS, Origin, RunFacts, RunState
 from trimtab._types.errors import SessionError, SnapshotError
-from trimtab._types.limits import Usage
 from trimtab._types.text import describe_error, reduced
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from trimtab._session.state import History
 
 _STATES = (GuidanceState, FeedbackState, GateState, EpisodeBook)
-_OTHERWISE = ("running", "feeds")
 
 
 def _copied(value: Any) -> Any:
@@ -50,36 +48,22 @@ def _copied(value: Any) -> Any:
     return type(value)(**{name: _copied(getattr(value, name)) for name in fields})
 
 
-@attrs.frozen(kw_only=True)
-class SavedRun:
-    """A `RunState`; its running calls as a list."""
+def _needed(_: object, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
+    return [field.evolve(default=attrs.NOTHING) for field in fields]
 
-    run_id: str
-    prompt_name: str
-    agent_id: str | None
-    turns: int
-    open_turn: int | None
-    calls: int
+
+@attrs.define(kw_only=True, eq=False, field_transformer=_needed)
+class SavedRun(RunFacts):
+    """A `RunState` without defaults, so that nothing is left out; its running calls as a list."""
+
     running: tuple[ToolStarted, ...]
-    last_response: ModelResponded | None
-    usage: Usage
-    closed: bool
-    origin: Origin | None
-    active_seconds: float
     feeds: SavedFeeds
-    guidance: GuidanceState
-    feedback: FeedbackState
-    gate: GateState
-    faults: dict[str, dict[str, int]]
-    quarantined: set[str]
-    requested_at: int = 0
 
     @classmethod
     def of(cls, state: RunState) -> SavedRun:
         """Return what is to be kept of `state`, copied; call it while holding the lock."""
-        names = [field.name for field in attrs.fields(cls) if field.name not in _OTHERWISE]
         return cls(
-            **{name: _copied(getattr(state, name)) for name in names},
+            **{field.name: _copied(getattr(state, field.name)) for field in attrs.fields(RunFacts)},
             running=tuple(event for events in state.running.values() for event in events),
             feeds=state.feeds.saved(),
         )
@@ -88,9 +72,8 @@ class SavedRun:
         self, *, lock: SessionLock | None = None, history: History | None = None
     ) -> RunState:
         state = RunState(self.run_id, self.prompt_name, self.agent_id, lock=lock, history=history)
-        for field in attrs.fields(SavedRun):
-            if field.name not in _OTHERWISE:
-                setattr(state, field.name, _copied(getattr(self, field.name)))
+        for field in attrs.fields(RunFacts):
+            setattr(state, field.name, _copied(getattr(self, field.name)))
         for event in self.running:
             state.running.setdefault(event.call_id, []).append(event)
         state.feeds.restore(self.feeds)

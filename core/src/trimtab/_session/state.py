@@ -127,13 +127,39 @@ class Origin:
     events: int
 
 
-class RunState:
-    """Everything that the decisions of one run depend on.
+@attrs.define(eq=False, repr=False)
+class RunFacts:
+    """What a snapshot keeps of a run, beside its open calls and its projections.
 
     Attributes:
         turns: turns opened so far; the open or last one has the index ``turns - 1``.
         requested_at: turns when the user last spoke.
         faults: failures of each provider in a row, by hook.
+    """
+
+    run_id: str
+    prompt_name: str
+    agent_id: str | None = None
+    turns: int = 0
+    requested_at: int = 0
+    open_turn: int | None = None
+    calls: int = 0
+    last_response: ModelResponded | None = None
+    usage: Usage = Usage()
+    closed: bool = False
+    origin: Origin | None = None
+    active_seconds: float = 0.0
+    guidance: GuidanceState = attrs.field(factory=GuidanceState)
+    feedback: FeedbackState = attrs.field(factory=FeedbackState)
+    gate: GateState = attrs.field(factory=GateState)
+    faults: dict[str, dict[str, int]] = attrs.field(factory=dict)
+    quarantined: set[str] = attrs.field(factory=set)
+
+
+class RunState(RunFacts):
+    """Everything that the decisions of one run depend on.
+
+    Attributes:
         running: calls that have started and not ended, by id; those that share one as they started.
     """
 
@@ -146,27 +172,11 @@ class RunState:
         lock: AbstractContextManager[Any] | None = None,
         history: History | None = None,
     ) -> None:
-        self.run_id = run_id
-        self.prompt_name = prompt_name
-        self.agent_id = agent_id
-        self.turns = 0
-        self.requested_at = 0
-        self.open_turn: int | None = None
-        self.calls = 0
+        super().__init__(run_id, prompt_name, agent_id)
         self.running: dict[str, list[ToolStarted]] = {}
         self.recent: deque[ToolInvoked] = deque(maxlen=RECENT_CALLS)
-        self.last_response: ModelResponded | None = None
-        self.usage = Usage()
-        self.closed = False
-        self.origin: Origin | None = None
-        self.active_seconds = 0.0
         self.feeds = Feeds(lock=lock, history=None if history is None else partial(history, run_id))
         self.trajectory = Trajectory(self.feeds)
-        self.guidance = GuidanceState()
-        self.feedback = FeedbackState()
-        self.gate = GateState()
-        self.faults: dict[str, dict[str, int]] = {}
-        self.quarantined: set[str] = set()
 
     @property
     def last_call(self) -> ToolInvoked | None:
