@@ -158,7 +158,7 @@ def _name(value: Any) -> Any:
     return f"{value[:MAX_NAME]}…{digest_of(value)}"
 
 
-# What a provider's methods and hooks are asked by. Each takes a context.
+# What asks a provider, by its methods or its hooks; called with a context.
 
 ProviderResult = Proposal | ClassificationResult | None
 

@@ -8,6 +8,7 @@ one.
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
 import os
 import re
@@ -43,9 +44,8 @@ _LARGEST = 4_000_000
 class MetadataFolder:
     """The metadata of one distribution, as a finder knows it.
 
-    Its path is the library's own, and so is missing from what other finders make: then nothing
-    needs to be looked at before it is read. The name that the library offers would take a parser of
-    mails.
+    The path has no public name. What other finders make has none, and is read as it is. For its
+    name, the library would parse the whole file as a mail.
     """
 
     __slots__ = ("_distribution", "_has_folder", "name", "where")
@@ -175,6 +175,7 @@ def discover(path: Sequence[str] | None = None) -> Registry:
 
 def refresh() -> Registry:
     """Scan again, after something was installed or removed while this process ran."""
+    importlib.invalidate_caches()  # of folders, which finders of distributions keep too
     _installed.cache_clear()
     _all_by_name.cache_clear()
     return _installed()
