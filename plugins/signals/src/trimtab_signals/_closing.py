@@ -81,7 +81,7 @@ def _particles(words: str) -> LazyPattern:
 
 # Particles that limit an order, one to three for each language, closed classes too: "only" and
 # "enough"; "not yet", where a negation stands beside it; "before", "until", "when", "wait"; "I
-# myself", "me"; "later". What is another word in another language is left out.
+# myself"; "later". What is another word in another language is left out.
 _ONLY = _particles(
     "stačí genügt genügen reicht basta bastan suffit suffisent riittää достаточно хватит "
     "достатньо вистачить yeter yeterli elég elegendő ajunge αρκεί φτάνει cukup đủ wystarczy "
@@ -190,6 +190,8 @@ _WHICH = _particles(
     "何日 何人 何枚 何個 いくつ いつ 어느 어떤 몇 언제 რამდენ როდის ስንት የትኛ care_dintre ce_dată "
     "ce_oră أيهما أي_منهما किस_ कब_ কোন_ ഏത്_ ಯಾವ_ មួយណា ໃດ_ nào(?!_(?:không|khác|nữa)) რომელი_"
 )
+# What only an answer gives: verbs, a few for each frequent language, so that a question which
+# pleads for one needs no other evidence.
 _DECISION = LazyPattern(
     r"\b(?:answer|approv\w+|choose|confirm\w*|decide|enter|how you"
     r"|let me know (?:how|once|what you see|when)|log ?in|once (?:I have|you)|pick|provide|reply"
