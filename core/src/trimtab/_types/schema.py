@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Set as AbstractSet
@@ -14,12 +13,10 @@ from pathlib import PurePath
 from typing import Any, TypeVar
 from uuid import UUID
 
-import attrs
-
 from trimtab._types.annotations import type_of
 from trimtab._types.errors import ToolError
 from trimtab._types.json_types import MAX_PROBLEMS, Schema, resolve_root
-from trimtab._types.text import shown
+from trimtab._types.text import field_names, shown
 
 T = TypeVar("T")
 
@@ -88,18 +85,8 @@ def to_json(value: Any) -> Any:
     for kinds, write in _WRITTEN:
         if isinstance(value, kinds):
             return write(value)
-    fields = _fields(value)
-    return value if fields is None else {name: to_json(getattr(value, name)) for name in fields}
-
-
-def _fields(value: Any) -> list[str] | None:
-    if isinstance(value, type):
-        return None
-    if attrs.has(type(value)):
-        return [field.name for field in attrs.fields(type(value)) if field.init]
-    if dataclasses.is_dataclass(value):
-        return [field.name for field in dataclasses.fields(value) if field.init]
-    return None
+    names = field_names(kind, init=True)
+    return value if names is None else {name: to_json(getattr(value, name)) for name in names}
 
 
 def _write_list(value: Any) -> Any:

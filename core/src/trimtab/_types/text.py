@@ -297,17 +297,24 @@ def digest_of(text: str, size: int = 8) -> str:
 
 
 @cache
-def field_names(kind: Any) -> tuple[str, ...] | None:
-    """Return the fields of a class of attrs or dataclasses; None for other classes."""
+def field_names(kind: Any, *, init: bool = False) -> tuple[str, ...] | None:
+    """Return the fields of a class of attrs or dataclasses; None for other classes.
+
+    With `init` only those that its constructor takes.
+    """
     import attrs
 
+    fields: Any = None
     if attrs.has(kind):
-        return tuple(field.name for field in attrs.fields(kind))
-    import dataclasses  # imported by whoever has made one
+        fields = attrs.fields(kind)
+    else:
+        import dataclasses  # imported by whoever has made one
 
-    if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
-    return None
+        if dataclasses.is_dataclass(kind):
+            fields = dataclasses.fields(kind)
+    if fields is None:
+        return None
+    return tuple(field.name for field in fields if field.init or not init)
 
 
 def reduced(value: Any, inside: tuple[int, ...] = ()) -> Any:
