@@ -982,3 +982,11 @@ def test_deeds_by_several_tools_that_leave_all_as_it_was_are_told_the_fifth_time
     assert first(tries) == 4
     assert first([attrs.evolve(one, result="done") for one in tries]) is None
     assert first([attrs.evolve(one, tool="click") for one in tries]) is None
+
+
+def test_a_file_that_an_edit_has_changed_does_not_change_by_itself():
+    def read(text):
+        return Call("read_file", {"path": "a.py"}, text)
+
+    edit = Call("edit_file", {"path": "a.py", "old": "x = 1", "new": "x = 2"}, "applied")
+    assert first([read("x = 1"), edit, *[read("x = 2")] * 4]) == 4

@@ -23,6 +23,7 @@ from trimtab_signals import (
     name_words,
     names_in,
     paused,
+    says_unchanged,
     spaced,
     span_of,
     waited_too_long,
@@ -138,6 +139,8 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
             if moved is not None and moved.kind != action.kind:
                 return _of_one_form(moved.calls[0], action.calls[0])
             later[action.asked] = action
+        if action.changes and action.earlier < 0 and action.asked != first.asked:
+            later.clear()
     return False
 
 
@@ -145,6 +148,8 @@ def _of_one_form(one: CallRecord, other: CallRecord) -> bool:
     """Tell whether two answers show one thing at two times: they have a word in common, or are no
     more than a word or two. A note in the place of what the first call brought is neither.
     """
+    if one.failed or other.failed or says_unchanged(one.output) or says_unchanged(other.output):
+        return False
     brief = max(one.size, other.size) <= _WORDS
     return brief or not set(_WORD.findall(one.output)).isdisjoint(_WORD.findall(other.output))
 

@@ -36,8 +36,6 @@ _FENCE = LazyPattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _LISTED = LazyPattern(
     r"^(?:\s*(?:[-*+•>|#]|\d+[.)]\s).*|(?:\t| {4,}).*|[\W\d_]*|.*[;{}(,\[\]]\s*)$", re.MULTILINE
 )
-
-
 _HALF = 1_500
 """Characters that are compared: what differs by chance stands at the ends, and time is bounded."""
 _LONGEST = 2 * _HALF
@@ -63,10 +61,8 @@ class Said:
         if len(text) > _LONGEST:  # no more than head and tail is compared
             text = f"{text[:_HALF]}\n{text[-_HALF:]}"
         self._text, self._name, self._opening = text, name, _opening(text)
-        if name is not None or self._opening:
-            self.is_short = False
-        else:
-            self.is_short = len(normalise_text(text)) < SHORTEST_TEXT
+        known = name is not None or bool(self._opening)
+        self.is_short = not known and len(normalise_text(text)) < SHORTEST_TEXT
 
     @property
     def name(self) -> str:
@@ -77,10 +73,8 @@ class Said:
 
     def is_like(self, other: Said) -> bool:
         """Tell whether both say the same."""
-        both_open = self._opening and other._opening
-        if both_open and self._opening != other._opening:
-            return False
-        return self.name == other.name
+        openings = self._opening, other._opening
+        return (openings[0] == openings[1] or [] in openings) and self.name == other.name
 
 
 def _opening(text: str) -> list[str]:

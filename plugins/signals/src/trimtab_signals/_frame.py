@@ -24,7 +24,6 @@ _OPENERS = frozenset("[(<>$#+`~OoTt0123456789\n")
 _ENDS_ABOVE = frozenset("])>=*-0123456789")
 _ENDS_BELOW = frozenset("])>$#%-=*")
 _ECHOES = (">", "$", "#", "+")
-_BRACKETS = ("[", "(", "<")
 
 # "Output:" below lines that state how the call went.
 _HEADINGS = frozenset(
@@ -45,11 +44,6 @@ _PREFIX = LazyPattern(r"^(?:observation|tool (?:output|result|response))\s?: {0,
 _DIGIT = LazyPattern(r"\d")
 _HINT = LazyPattern(  # for text in lower case
     r"turn|step|iter|call|round|context|token|budget|session|cost|request|message"
-)
-_COUNTER = LazyPattern(
-    r"^[\[(<#*=\s-]{0,6}(?:step|turn|iteration|call|round)s?\W{1,3}\d{1,6}"
-    r"(?:\s?(?:/|of|out of)\s?\d{1,6})?[\])>:*=\s-]{0,6}$",
-    re.IGNORECASE,
 )
 _RUN = LazyPattern(
     r"\b\d{1,6} (?:\w{1,12} )?(?:turn|step|iteration|call|message|request)s?"
@@ -157,7 +151,7 @@ def _below(text: str, tool: str, command: str | None) -> str:
     if end < 0:
         return text
     line = text[:end].strip()
-    if not line or _names(line, tool, command) or _counts(line, text[end:]):
+    if not line or _names(line, tool, command) or _counts(line):
         return text[end + 1 :]
     if ("=" in line and _are_facts(line)) or ("%" in line and _BAR.search(line) is not None):
         return text[end + 1 :]
@@ -198,14 +192,10 @@ def _names(line: str, tool: str, command: str | None) -> bool:
     return tool in line or (bool(command) and str(command)[:_LONGEST_ECHO] in line)
 
 
-def _counts(line: str, others: str) -> bool:
-    """Tell whether a line says how far the run is. A mere count that stands alone is an answer,
-    if it is not in brackets.
-    """
+def _counts(line: str) -> bool:
+    """Tell whether a line says how far the run is."""
     if _DIGIT.search(line) is None or _HINT.search(lowered(line)) is None:
         return False
-    if _COUNTER.match(line):
-        return line[0] in _BRACKETS or bool(others.strip())
     return _RUN.search(line) is not None
 
 
@@ -252,7 +242,7 @@ def _above(text: str) -> str:
         return _before_notice(kept, found[2], text) if found[1] else text
     is_shell = line[-1] in _ENDS_BELOW or "runcated" in line
     is_fact = "=" in line and _are_facts(line)
-    if is_fact or (is_shell and _SHELL.match(line)) or _counts(line, kept[:begin]):
+    if is_fact or (is_shell and _SHELL.match(line)) or _counts(line):
         return kept[: begin - 1]
     return text
 
