@@ -411,6 +411,9 @@ def test_a_look_at_something_else_is_not_proposed_however_few_tools_there_are():
         ("ask_user search", {WayOut.ASK: "ask_user"}),
         ("AskUserQuestion Read", {WayOut.ASK: "AskUserQuestion"}),
         ("request_user_input exec", {WayOut.ASK: "request_user_input"}),
+        ("vent_minutter ventilate", {WayOut.LATER: "vent_minutter"}),
+        ("attendre espera_lista", {WayOut.LATER: "attendre"}),
+        ("待つ 待機列", {WayOut.LATER: "待つ"}),
         ("ask_question user_search input_text customer_update", {}),
         ("", {}),
     ],
@@ -419,9 +422,27 @@ def test_the_tools_that_wait_and_that_ask_a_person_are_known_by_their_names(tool
     assert helpers(tools.split(), {}) == found
 
 
-def test_a_tool_that_asks_a_person_is_known_by_what_it_says_of_itself():
-    told = {"dialogue": "Ask the customer something.", "dial": "Call a customer. Ask for one."}
-    assert helpers(told, told) == {WayOut.ASK: "dialogue"}
+@pytest.mark.parametrize(
+    ("description", "asks"),
+    [
+        ("Ask the customer something.", True),
+        ("Esittää kysymyksen tehtävän antaneelle asiakkaalle.", True),
+        ("Κάνει μια ερώτηση στον χρήστη.", True),
+        ("向用户提问。", True),
+        ("Stelt de gebruiker een vraag.", True),
+        ("Call a customer. Ask for one.", False),
+        ("Müşteriyi arar.", False),
+        ("Viser kundens spørgsmål.", True),  # no form tells that these are asked already
+    ],
+)
+def test_a_tool_that_asks_a_person_is_known_by_what_it_says_of_itself(description, asks):
+    assert helpers(["dialogue"], {"dialogue": description}) == (
+        {WayOut.ASK: "dialogue"} if asks else {}
+    )
+
+
+def test_a_tool_that_reads_asks_no_person():
+    assert helpers(["list_asked"], {"list_asked": "List what users asked."}) == {}
 
 
 @pytest.mark.parametrize(

@@ -302,8 +302,9 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     wanted = high if number > high else low
     if _MULTIPLE.search(text):
         wanted = max(number // low, 1) * low
+    is_range = any({float(one), float(other)} == {*others} for one, other in _STRETCH.findall(text))
     if wanted == 0 or (
-        not _LIMIT.search(text)
+        not (is_range or _LIMIT.search(text))
         and (_labels(named[0], number, text) or (len(others) == 1 and wanted > number))
     ):
         return None  # it counts what there is, or what else is the case

@@ -7,13 +7,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from trimtab import GuidanceContext
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
-from trimtab_signals._profiles import name_words
+from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
-from trimtab_signals._tool_words import LONGEST_DESCRIPTION
-from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value
+from trimtab_signals._tool_words import LONGEST_DESCRIPTION, spoken
+from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value, names_a_person
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
-_SPANS = frozenset({"a", "for", "minutes", "ms", "s", "seconds", "time", "while"})
+_WAITS = LazyPattern(
+    r"\A(?:aguard|aspett|astept|attend|bekle|cek|čak|ček|chờ|czek|đợi|esper|gaid|lauk|odot|oota|poczek"
+    r"|počk|tunggu|várj|varj|vent|vant|vänt|wacht|wart|zachek|зачек|чека|ожид|подожд|ждать|περιμ|انتظ"
+    r"|המתן|รอ|等|待|기다|대기)"
+)
+"""The beginning of "wait" in the languages that tools are named in."""
+_UNITS = LazyPattern(
+    r"(?:a|for|ms?|s|mi?n\w*|se[ckgq]\w*|time|tid|tiempo|temps|tempo|zeit|while|čas|aika)\Z"
+)
 """All that the name of a tool for waiting may hold besides: `pause_sale` does something else."""
 _ASKING = frozenset({"ask", "clarify", "confirm", "input", "question"})
 _PUT = frozenset({"for", "question", "questions"})
@@ -22,6 +30,13 @@ _PEOPLE = frozenset(
     {"caller", "client", "customer", "guest", "human", "maintainer", "operator", "owner", "person",
      "patient", "user", "users"}
 )  # fmt: skip
+_QUESTIONS = LazyPattern(
+    r"(?<![^\W\d_])(?:ask(?:s|ed)?\b|chied|demand|domand|dotaz|fråg|frag[etns]|întreab|intreb|kérd|küsi|klaus|kysy"
+    r"|otáz|pergunt|pita|pregunt|pyta|question|sor(?:ar|ma|u)|spør|spurg|spyr|tany|vraag|vrag|zapyt|zepta|вопрос|запит"
+    r"|питан|спит|спрос|ερώτ|ρωτ|ρώτ)"
+    r"|[问問]|尋ね|聞く|質問|물어|묻|질문|पूछ|प्रश्न|سؤال|سأل|שאל|ถาม|hỏi"
+)
+"""The beginning of "ask" and "question" in the languages that descriptions are written in."""
 _PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
 
 
@@ -61,12 +76,21 @@ def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[Wa
     """
     found: dict[WayOut, str] = {}
     for name in sorted(tools, reverse=True):
-        words = name_words(name)
-        if words and words[0] in _WAITING and _SPANS.issuperset(words[1:]):
+        words, told = name_words(name), _first_sentence(descriptions.get(name, ""))
+        if _waits(spoken(name)):
             found[WayOut.LATER] = name
-        elif _asks(words, name_words(_first_sentence(descriptions.get(name, "")))):
+        elif words and words[0] in READING:
+            continue  # lists the questions of customers, or asks a modem
+        elif _asks(words, name_words(told)) or (_QUESTIONS.search(told) and names_a_person(told)):
             found[WayOut.ASK] = name
     return found
+
+
+def _waits(words: Sequence[str]) -> bool:
+    """Return whether the name of a tool says that it waits, and nothing else."""
+    if not words or not (words[0] in _WAITING or _WAITS.match(words[0])):
+        return False
+    return all(_UNITS.match(word) for word in words[1:])
 
 
 def _asks(words: Sequence[str], told: Sequence[str]) -> bool:

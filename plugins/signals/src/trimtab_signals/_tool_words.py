@@ -45,18 +45,22 @@ _SAME = 4, 0.6
 _ENDING = 3
 """Letters that a form may have more than the whole of another: "su" aside, "reel" and "reels"."""
 _SHOWS = LazyPattern(
-    r"\A(?:(?:meg)?mutat|affich|arat|elenc|exib|felsorol|hiển|ispisuj|lijst|list|llist|liệt|loetle"
-    r"|luettel|menampil|montr|mostr|muestr|näit|näyt|parāda|pokaz|pokaż|popis|prikaz|rodo|seznam|tampil"
-    r"|toon|vis(?:a|ar|er)?\b|visualizz|wykaz|wyświetl|xem|zeig|zobraz|δείχν|εμφαν|вивод|вывод|показ"
-    r"|список|מציג|מראה|عرض|يعرض|قائمة|แสดง|รายการ|列出|显示|查看|查詢|查询|顯示)"
+    r"\A(?:(?:meg)?mutat|affich|arat|consult|elenc|exib|felsorol|hiển|ispisuj|lijst|list|llist|liệt|loetle"
+    r"|luettel|menampil|montr|mostr|muestr|näit|näyt|parāda|podaj|pokaz|pokaż|popis|prikaz|rodo|seznam|tampil"
+    r"|toon|ver\b|vis(?:a|ar|er)?\b|visualizz|voir\b|wykaz|wyświetl|xem|zeig|zobraz|δείχν|εμφαν|вивод"
+    r"|вывод|показ|список|מציג|מראה|عرض|يعرض|قائمة|แสดง|รายการ|列出|显示|查看|查詢|查询|顯示"
+    # and those that check or read
+    r"|comprueb|controll?a\b|ellenőr|kontroll?(?:er|iert|uje)|legge|liest|lit\b|lee\b|lees|læs|läs|odczyt"
+    r"|olvas|prüf|sprawdz|tarkist|verific|vérif|перевір|провер|проверя|чита|检查|確認|확인)"
     r"|\b(?:göster\w{0,3}|listele\w{0,3}|दिखा\S{0,3}(?: है)?)\Z"
-    r"|(?:一覧|表示|보여|조회|표시)[\w ]{0,5}\Z"
+    r"|(?:一覧|表示|見る|確認する|보여|조회|표시|확인)[\w ]{0,5}\Z"
 )
 _SEEKS = LazyPattern(
-    r"\A(?:busc|caut|cerc|cherch|etsi|hled|mencari|meklē|otsi|pretraž|procur|recherch|such|szuk|tìm"
-    r"|vyhled|wyszuk|zoek|slår\b.{0,60}\b(?:op|opp|upp)\b|αναζητ|знаход|ищет|поиск|търс|шука|מחפש|بحث"
-    r"|يبحث|ค้น|搜尋|搜索|查找)"
-    r"|\b(?:bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|검색)\w{0,4}\Z"
+    r"\A(?:busc|caut|cerc|cherch|encontr|etsi|find|finn|hitt|hled|localiz|lokalis|mencari|meklē|najd|nájd"
+    r"|otsi|pretraž|procur|recherch|retrouv|such|szuk|søg|søk|sok\b|sök|talál|tìm|trouv|trova|vind"
+    r"|vyhled|wyszuk|znajd|zoek|slår\b.{0,60}\b(?:op|opp|upp)\b|αναζητ|βρίσκ|знаход|ищет|наход|найти|поиск"
+    r"|търс|шука|מוצא|מחפש|بحث|يبحث|ค้น|搜尋|搜索|查找)"
+    r"|\b(?:bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|探|調べ|검색|찾)\w{0,4}\Z"
 )
 _FOREIGN_VERBS = (("find", _SEEKS), ("show", _SHOWS))
 """The verbs of a look in other languages, where the first clause of a description begins or ends
@@ -185,9 +189,9 @@ def words_of_tool(name: str, description: str, common: frozenset[str]) -> ToolWo
     full = name_words(name)
     words = [word for word in full if word not in common] or full
     told = spoken(description)
-    verb = full[0] if full and full[0] in _READS & common else _verb(words, told, description)
+    verb = full[0] if full and full[0] in _READS & common else _verb(name, words, told, description)
     every = frozenset((*spoken(name), *told)) - common - _READS
-    verbs = {*full[:1], *told[:1]}
+    verbs = {*full[:1], *words[:1], *told[:1]}
     return ToolWords(
         verb=verb,
         words=every,
@@ -200,7 +204,7 @@ def words_of_tool(name: str, description: str, common: frozenset[str]) -> ToolWo
     )
 
 
-def _verb(words: Sequence[str], told: Sequence[str], description: str) -> str:
+def _verb(name: str, words: Sequence[str], told: Sequence[str], description: str) -> str:
     """Return the verb of a name; a description knows it best where the name leaves it open."""
     found = next((word for word in words if word in _VERBS), "")
     if found == "check" and words[-1] in ("in", "out", "off"):
@@ -211,7 +215,10 @@ def _verb(words: Sequence[str], told: Sequence[str], description: str) -> str:
     if found and not (thing and told and (told[0] in _READS or found not in told[:_LEADS])):
         return found
     first = _CLAUSE.split(description.lower())[0].strip()
-    foreign = (verb for verb, says in _FOREIGN_VERBS if says.search(first))
+    named = " ".join(spoken(name))
+    foreign = (
+        verb for text in (first, named) for verb, says in _FOREIGN_VERBS if says.search(text)
+    )
     if told:
         return next(foreign, told[0])
     last = words[-1] if words else ""

@@ -140,11 +140,13 @@ _PERSON = (
     r"(?:(?<![^\W\d_])(?:user|usu[aá]ri|utente|utili[sz]a[dt]|client|kl[ia][ea]?nt|kund|customer"
     r"|guest|gast|gäst|gość|gości|passa?[ge]|kupac|kupc|traveller|caller|tenant|student|alumn|viajer|reisend|locatair|mieter|holder|\w{0,20}inhaber|owner|titular|propriet"
     r"|właścic|patient|pa[cz]ien|пользов|клиент|гост[ьюя]|корист|клієнт|πελάτ|χρήστ|kullan|müşteri"
-    r"|asiak|käyttäj|ügyf|vendég|felhaszn|zákazn|uživatel|bru[gk]er|använd|pengguna|pelanggan|khách"
-    r"|người dùng)"
+    r"|asiak|käyttäj|ügyf|vendég|felhaszn|zákazn|uživatel|(?:ge)?bru(?:[gk]|ik)er|använd|pengguna|pelanggan|khách"
+    r"|người dùng|ejer|eier\b|ägar|omistaj|tulajdonos|vlastn[ií]k|владел|собствен|власник|ιδιοκτ"
+    r"|pemilik)"
     r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر"
-    r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้)"
+    r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้|所有者|業主|业主|소유)"
 )
+_NAMED_PERSON = LazyPattern(rf"(?i){_PERSON}")
 _CHOOSES = (
     r"(?:(?<![^\W\d_])(?:choos|choice|decid|eleg|elij|elecc|escolh|choi[sx]|décid|wähl|entscheid"
     r"|scegl|scelt|kie[sz]|keuze|beslis|wyb[ir]|zdecyd|vyb[rei]|rozhod|välj|vælg|velg|bestäm|выб"
@@ -390,6 +392,11 @@ def _by_form(line: str, given: str) -> Asked | None:
             return Asked(WayOut.ARGUMENTS, line, change=change)
     asks = _QUESTION.search(line) or (lacks_value(given) and _SECRET.search(line))
     return Asked(WayOut.ASK, line) if asks else None
+
+
+def names_a_person(text: str) -> bool:
+    """Return whether a text speaks of someone for whom an agent works, in any language."""
+    return _NAMED_PERSON.search(text) is not None
 
 
 def lacks_value(given: str) -> bool:
