@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from trimtab._cli.explain import needed_configuration
-from trimtab._cli.parsing import OWN_COMMANDS
+from trimtab._cli.parsing import OWN_COMMANDS, add_timeout
 from trimtab._cli.probe import Named, ask, probe, providers_of, static_problem
 from trimtab._plugins import (
     WORDS,
@@ -40,7 +40,6 @@ from trimtab._plugins.resolution import (
 )
 from trimtab._policy import ProviderRef
 from trimtab._types.errors import TrimtabError
-from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say, say_json
 from trimtab._types.text import plural, sanitize
 
@@ -145,29 +144,6 @@ def _about_setup(where: str, what: str, *, severity: Severity = "error") -> Prob
 
 
 _REPAIR = "repair or replace the package; what names it fails until then"
-_SECONDS = 30.0
-"""Long enough for a plugin that loads a model when it is imported."""
-
-
-def register(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="load these, each in a process of its own"
-    )
-    parser.add_argument("--all", action="store_true", help="load everything installed")
-    add_timeout(parser)
-    parser.add_argument("--config", metavar="FILE", help="the configuration to check")
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.set_defaults(run=run_doctor)
-
-
-def add_timeout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--timeout",
-        type=_seconds,
-        default=_SECONDS,
-        metavar="SECONDS",
-        help="seconds that loading may take (30)",
-    )
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -197,14 +173,6 @@ def run_doctor(options: argparse.Namespace) -> int:
         if not problems and not valid:
             say("No problem found, without importing anything.")
     return int(any(problem.is_error for problem in problems))
-
-
-def _seconds(text: str) -> float:
-    try:
-        return read_seconds(text, "the timeout")
-    except ValueError as error:
-        what = f"{text!r} is not a number of seconds above 0"
-        raise argparse.ArgumentTypeError(what) from error
 
 
 def report(problems: Sequence[Problem]) -> None:

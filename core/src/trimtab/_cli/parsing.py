@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from trimtab._plugins import PluginInfo, Registry, did_you_mean
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError, TrimtabError
+from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say
 from trimtab._types.text import describe_error, sanitize
 from trimtab._version import __version__
@@ -241,6 +242,28 @@ def _run_each(command: str, hosts: Sequence[str], options: argparse.Namespace, m
         say(f"No installed package offers `trimtab {command}`.")
     flags = [f"--{flag}" for flag in ("all", "json") if getattr(options, flag)]
     return max((main([command, host, *flags]) for host in hosts), default=0)
+
+
+_SECONDS = 30.0
+"""Long enough for a plugin that loads a model when it is imported."""
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=_SECONDS,
+        metavar="SECONDS",
+        help="seconds that loading may take (30)",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return read_seconds(text, "the timeout")
+    except ValueError as error:
+        what = f"{text!r} is not a number of seconds above 0"
+        raise argparse.ArgumentTypeError(what) from error
 
 
 SHELLS = ("bash", "zsh", "fish")

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from trimtab._cli.parsing import add_timeout
 from trimtab._plugins import GROUPS, WORDS, PluginInfo, Registry
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.resolution import mismatch, named, shortest_names
@@ -22,8 +23,6 @@ _WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.doctor import add_timeout, register as register_doctor
-
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = _command(commands, "list", "what is installed; imports nothing of it")
     listing.add_argument("--kind", choices=GROUPS, help="only entries of this kind")
@@ -35,7 +34,21 @@ def register(parser: argparse.ArgumentParser) -> None:
     add_timeout(show)
     show.add_argument("--json", action="store_true", help="write JSON")
     show.set_defaults(run=run_show)
-    register_doctor(_command(commands, "doctor", "what is wrong with what is installed"))
+    doctor = _command(commands, "doctor", "what is wrong with what is installed")
+    doctor.add_argument(
+        "names", nargs="*", metavar="NAME", help="load these, each in a process of its own"
+    )
+    doctor.add_argument("--all", action="store_true", help="load everything installed")
+    add_timeout(doctor)
+    doctor.add_argument("--config", metavar="FILE", help="the configuration to check")
+    doctor.add_argument("--json", action="store_true", help="write JSON")
+    doctor.set_defaults(run=_run_doctor)
+
+
+def _run_doctor(options: argparse.Namespace) -> int:
+    from trimtab._cli.doctor import run_doctor  # with what reads configurations
+
+    return run_doctor(options)
 
 
 def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:

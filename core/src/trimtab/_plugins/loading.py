@@ -25,7 +25,6 @@ from trimtab._plugins import (
     quoted_list,
     title,
 )
-from trimtab._policy import setting_hint
 from trimtab._types.errors import (
     ProviderInvalid,
     ProviderLoadError,
@@ -191,6 +190,8 @@ def _check_names(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) ->
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in options:
             if name not in known:
+                from trimtab._policy import setting_hint
+
                 hint = setting_hint(entry.group, name) or did_you_mean(name, known)
                 raise ProviderOptionsError(
                     f"The {title(entry)} has no option {sanitize(name, 80)!r}."

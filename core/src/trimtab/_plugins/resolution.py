@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._events import Provenance, ProviderKind
 from trimtab._plugins import (
     WORDS,
     PluginInfo,
@@ -26,7 +25,6 @@ from trimtab._plugins import (
     quoted_list,
 )
 from trimtab._plugins.discovery import discover, installed_version
-from trimtab._policy import ProviderConfig, ProviderRef
 from trimtab._types.errors import (
     AmbiguousProvider,
     ConfigurationError,
@@ -38,9 +36,11 @@ from trimtab._types.errors import (
 from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
+    from trimtab._events import Provenance, ProviderKind
     from trimtab._events.guidance import ProviderSkipped
     from trimtab._plugins.configuration import Configuration
     from trimtab._plugins.validation import LoadedProvider
+    from trimtab._policy import ProviderConfig
 
 
 def select(group: str, wanted: str, registry: Registry) -> PluginInfo:
@@ -226,6 +226,7 @@ def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvi
     # Commands that only list what is installed select entries, and load none.
     from trimtab._plugins.loading import construct, load
     from trimtab._plugins.validation import source_of, validate
+    from trimtab._policy import ProviderRef
 
     if not isinstance(config.provider, ProviderRef):
         return validate(source_of(config.kind, config.provider), config, config.provider)
@@ -243,6 +244,8 @@ def admit(kind: ProviderKind, name: str, configuration: Configuration) -> Plugin
 
 
 def source_of_entry(kind: ProviderKind, entry: PluginInfo) -> Provenance:
+    from trimtab._events import Provenance
+
     return Provenance(entry.name, kind, entry.distribution, entry.version)
 
 
@@ -298,6 +301,7 @@ def _resolve_or_skip(
     config: ProviderConfig, configuration: Configuration, env: Environment
 ) -> LoadedProvider | ProviderSkipped:
     from trimtab._events.guidance import ProviderSkipped
+    from trimtab._policy import ProviderRef
 
     source, provider = presumed_source(config), config.provider
     reason = env.reason_against(source, installed=isinstance(provider, ProviderRef))
@@ -313,7 +317,9 @@ def _resolve_or_skip(
 
 def presumed_source(config: ProviderConfig) -> Provenance:
     """Return the provenance of a provider before it is loaded, even if it can't be used."""
+    from trimtab._events import Provenance
     from trimtab._plugins.validation import source_of
+    from trimtab._policy import ProviderRef
 
     if not isinstance(config.provider, ProviderRef):
         return source_of(config.kind, config.provider)
