@@ -106,16 +106,15 @@ class Actions:
     def _forget(self, action: Action) -> None:
         """Drop what the indexes hold of the oldest action."""
         number, tool = action.number, action.calls[0].tool
-        for index, key in (
-            (self._asked, action.asked), (self._answers, action.answers), (self._tools, tool)
-        ):  # fmt: skip
-            if index[key] == number:
-                del index[key]
+        if self._asked[action.asked] == number:
+            del self._asked[action.asked]
+        if self._answers[action.answers] == number:
+            del self._answers[action.answers]
+        if self._tools[tool] == number:
+            del self._tools[tool]
         for call in action.calls:
-            for counts, key in ((self._made, call.fingerprint), (self._used, call.tool)):
-                counts[key] -= 1
-                if not counts[key]:
-                    del counts[key]
+            _take_one(self._made, call.fingerprint)
+            _take_one(self._used, call.tool)
 
     def _note_earlier(self, action: Action, last_asked: int, last_answered: int) -> bool:
         """Compare an action that is about to be added with the latest that asked and that got the
@@ -268,6 +267,13 @@ class Actions:
             if action.number < number:
                 return
             yield action
+
+
+def _take_one(counts: dict[str, int], key: str) -> None:
+    if counts[key] == 1:
+        del counts[key]
+    else:
+        counts[key] -= 1
 
 
 def counted(asked: tuple[CallRecord, ...]) -> tuple[CallRecord, ...]:

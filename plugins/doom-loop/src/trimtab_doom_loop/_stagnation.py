@@ -204,10 +204,12 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
     """Find one long answer to whatever is done with several tools: a page that doesn't change, or
     a sentence that two readers of different things bring.
     """
-    kept = actions.kept
-    last = kept[-1].calls[0]
+    kept, action = actions.kept, actions.kept[-1]
+    last = action.calls[0]
     if last.size < _SMALLEST or len(kept) <= times or kept[-2].calls[0].size != last.size:
         return None
+    if action.may_repeat is False and action.number - action.alike <= times:
+        return None  # that one would show it too
     if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
         return None
     latest_first = (action.calls[0] for action in reversed(kept))
@@ -249,9 +251,9 @@ def find_known(actions: Actions, times: int) -> Loop | None:
 
 def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
     """Find pages of one thing that hold only what its earlier pages held."""
-    if len(actions.kept) <= needed or actions.count_alike(call) < 2 * needed:
+    if not call.reads or len(actions.kept) <= needed or actions.count_alike(call) < 2 * needed:
         return None
-    if not alike_but_for_numbers((actions.kept[-2].calls[0], call)) or not call.reads:
+    if not alike_but_for_numbers((actions.kept[-2].calls[0], call)):
         return None
     tail = [one.calls[0] for one in islice(reversed(actions.kept), needed)]
     if any(one.tool != call.tool or one.size < _SMALLEST or one.failed for one in tail):
