@@ -16,7 +16,7 @@ SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
     CASES.with_name(f"reports-{number}.jsonl")
-    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17, 18, 19)
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14, "15a", "15b", 16, 17, 18, 19, 20, 21)
 ]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
@@ -117,13 +117,51 @@ STILL_WRONG = {
     "r11-published-seven-times-id": "late",
     "r14-asks-how-full-it-is-de": "late",
     "r18-label-printed-over-and-over-hu": "late",
-    # A complaint behind a pipe, which differs by the program that makes it.
-    "r9-denial-in-a-pipe": "missed",
     # Greetings by turns, and one order given again, in texts that are sent again.
     "r16-thirty-good-mornings-zh": "late",
     "r18-greeting-goes-round-workers-fil": "missed",
     # A false beside a status of HTTP, in fields of any name.
     "r19-every-order-answers-500-ro": "missed",
+    # Of both sets that came last the rules have learnt one kind alone: a reason that several tools
+    # give. An answer that moved once is waited for, and so is a failure between long pauses.
+    "r20-aborted-helper-hu": "late",
+    "r20-cancelled-task-sl": "missed",
+    "r21-delivered-parcel-cs": "missed",
+    "r21-gradle-check-en": "missed",
+    "r21-rerun-compile-error-en": "missed",
+    # A number in each answer counts the looks, or what is on the page; an id is another each time.
+    "r20-same-button-ja": "missed",
+    "r20-three-step-round-lb": "missed",
+    "r21-declaration-rejected-uk": "missed",
+    # Two settings by turns, other words, or other messages each time.
+    "r20-reworded-search-et": "late",
+    "r21-self-answer-sw": "missed",
+    "r21-valve-toggle-es": "missed",
+    # What fails by order, or is repeated by order, is told in words of the user.
+    "r20-six-beeps-ga": "false alarm",
+    "r21-must-refuse-mn": "false alarm",
+    "r21-negative-tests-en": "false alarm",
+    # Ten minutes between two looks, and a counter that falls.
+    "r20-rip-queue-cs": "false alarm",
+    "r21-washer-timer-lv": "false alarm",
+    # Each call lacks another argument, for all of them were made without any.
+    "r20-lost-schema-bn": "missed",
+    # Who acts next stands in words: of a tool that asks or works on, of the user who said to stop.
+    "r20-confirm-dose-it": "false alarm",
+    "r20-denied-stop-here-nl": "false alarm",
+    "r20-night-count-ko": "false alarm",
+    "r20-parked-build-en": "false alarm",
+    "r20-plan-first-tr": "false alarm",
+    "r20-which-channel-fi": "false alarm",
+    "r21-background-job-ga": "false alarm",
+    "r21-hand-valve-ne": "false alarm",
+    "r21-pause-order-am": "false alarm",
+    "r21-shall-i-da": "missed",
+    "r21-told-to-stop-en": "false alarm",
+    # An example that was asked for, and looks whose list stands in words alone.
+    "r21-explain-form-ko": "false alarm",
+    "r21-five-fields-so": "missed",
+    "r21-timetables-tl": "missed",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.

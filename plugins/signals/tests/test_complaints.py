@@ -44,6 +44,45 @@ def test_three_tools_that_are_told_the_same_need_no_word_that_is_known(answer: s
     assert in_vain(*calls) == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ("فشل: 401 (units) من الخادم", "فشل: 401 (roads) من الخادم", "فشل: 401 (crew) من الخادم"),
+        (
+            "pg_restore: error: no space left on device",
+            "tar: a.txt: write: no space left on device",
+            "OSError: [Errno 28] no space left on device: '/tmp/x'",
+        ),
+        ("Алдаа: Connection closed",) * 3,
+        ('{"kod": 402, "komunikat": "licencja wygasła"}',) * 3,
+    ],
+)
+def test_one_reason_that_three_tools_give_is_a_failure_whatever_they_name(answers: tuple) -> None:
+    calls = [
+        Call(tool, {"n": 1}, said)
+        for tool, said in zip(("load", "units", "crew"), answers, strict=True)
+    ]
+
+    assert in_vain(*calls) == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ('{"durum": "tamam", "mesaj": "kaydedildi"}',) * 3,
+        ("a.py:1: error: x is not defined", "b.py:2: error: y has no attribute z", "a.py: ok"),
+        ("src/main.py: warning: W1", "src/main.py: unused import", "src/main.py: line too long"),
+    ],
+)
+def test_what_three_tools_say_of_one_thing_is_no_failure(answers: tuple) -> None:
+    calls = [
+        Call(tool, {"n": 1}, said)
+        for tool, said in zip(("load", "units", "crew"), answers, strict=True)
+    ]
+
+    assert not any(in_vain(*calls))
+
+
 def test_the_name_in_an_answer_may_be_another_each_time() -> None:
     names = ("alpha", "beta", "gamma")
     calls = [
@@ -88,7 +127,7 @@ def test_a_run_that_is_resumed_remembers_what_was_told() -> None:
     again = Calls()
     again.load_state(calls.state())
 
-    assert again._tails == calls._tails != {}
+    assert again._edges == calls._edges != {}
 
 
 @pytest.mark.parametrize("said", ["Tool {} नहीं मिला", "{}: Dienst antwortet nicht", "no {} here"])

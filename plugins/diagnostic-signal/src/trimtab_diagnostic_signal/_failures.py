@@ -25,6 +25,7 @@ from trimtab_signals import (
     not_yet,
     operation,
     paused,
+    same_reason,
     spaced,
     span_of,
     waited_too_long,
@@ -173,6 +174,8 @@ class FailureProjection(CallProjection):
         turn: turns that count.
         failure: of the last closed turn, the failure that came back most often; else None.
         in_a_row: turns in a row in which everything failed, each time in another way.
+        one_reason: those of them that gave the reason of the turn before, and one.
+        said: the last complaint.
         shape, tried, form: of the last failing call: its failure without numbers, itself, and its
             command without its input.
         changed, waited: the last turn in which something changed, or waited.
@@ -185,6 +188,8 @@ class FailureProjection(CallProjection):
     turn: int = 0
     failure: Failure | None = None
     in_a_row: int = 0
+    one_reason: int = 0
+    said: str = ""
     shape: str = ""
     tried: str = ""
     form: str = ""
@@ -200,7 +205,7 @@ class FailureProjection(CallProjection):
             if not (call.failed or call.alike) and call.outcome is not _INTERRUPTED:
                 self.turn += 1
                 if self.in_a_row and not is_aside(call.tool):
-                    self.in_a_row = 0
+                    self.in_a_row = self.one_reason = 0
                 return
         failing = [call for call in asked if call.failed or call.alike]
         fine = [call for call in asked if _succeeded(call)]
@@ -222,9 +227,11 @@ class FailureProjection(CallProjection):
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):
-            self.in_a_row = 0
+            self.in_a_row = self.one_reason = 0
             return
         last = failing[0]
+        self.one_reason = self.one_reason + 1 if same_reason(last.output, self.said) else 1
+        self.said = last.output
         shape = _NUMBER.sub("0", last.signature or last.complaint)
         # A difference in a number alone may be progress: "3 failed", then "2 failed". So may
         # another failure of the same call: something has changed since. And if a call that only
@@ -260,7 +267,8 @@ class FailureProjection(CallProjection):
             failure.reset()
         failure.happened(call, self.turn, waited=self.waited > failure.last)
         if call.alike > failure.times:
-            failure.times, failure.varies, failure.obeyed = call.alike, True, False
+            failure.times, failure.varies = call.alike, True
+            failure.obeyed = failure.told = False  # other calls are no returns of this one
         self.failures[key] = failure
         if len(self.failures) > _KEPT:
             del self.failures[next(iter(self.failures))]
@@ -270,5 +278,5 @@ class FailureProjection(CallProjection):
         """Reset all counts: a message of the user begins a new task."""
         if not message.notification:
             self.failure, self.quiet = None, True
-            self.in_a_row = 0
+            self.in_a_row = self.one_reason = 0
             self.failures.clear()

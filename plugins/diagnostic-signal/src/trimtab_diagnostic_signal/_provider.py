@@ -214,7 +214,9 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
             return None
         if failure.times >= self.error_threshold:
             return failure
-        needed = self.error_threshold + _MORE_IF_DIFFERENT
+        needed = self.error_threshold
+        if followed.one_reason < needed:
+            needed += _MORE_IF_DIFFERENT
         if min(followed.in_a_row, self._turns_since_nudge(context)) >= needed:
             return attrs.evolve(failure, name=VARIOUS, times=followed.in_a_row)
         return None

@@ -12,7 +12,14 @@ from trimtab_signals._answers import (
     reports_nothing,
     says_unchanged,
 )
-from trimtab_signals._calls import CallProjection, Calls, SavedTurn, TurnRecord, same_outputs
+from trimtab_signals._calls import (
+    CallProjection,
+    Calls,
+    SavedTurn,
+    TurnRecord,
+    same_outputs,
+    same_reason,
+)
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
 from trimtab_signals._closing import asks_user, is_question, requests_in, waits_for, words_of
@@ -120,6 +127,7 @@ __all__ = [
     "reports_nothing",
     "requests_in",
     "same_outputs",
+    "same_reason",
     "says_unchanged",
     "spaced",
     "span_of",

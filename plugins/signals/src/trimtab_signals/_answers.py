@@ -22,8 +22,8 @@ _CONFIRMED = LazyPattern(
     re.IGNORECASE,
 )
 _REFUSED = LazyPattern(
-    r"\b(?:blocked|cannot|denied|error|failed|forbidden|invalid|never|not|refused|rejected"
-    r"|unable)\b"
+    r"\b(?:blocked|cannot|connection closed|denied|error|failed|forbidden|invalid|never|not|refused"
+    r"|rejected|unable)\b"
     r"|n't\b",
     re.IGNORECASE,
 )

@@ -24,14 +24,23 @@ from trimtab_signals._answers import confirms, finds_nothing, in_progress
 from trimtab_signals._canonical import plain
 from trimtab_signals._failure_lines import sounds_like_failure
 from trimtab_signals._failures import error_signature
+from trimtab_signals._normalise import lowered
 from trimtab_signals._profiles import ToolProfiles, is_aside
 from trimtab_signals._records import CallRecord, SavedCall, record_of
 from trimtab_signals._shell import operation
 
 _LONGEST = 200
 """Characters of an answer that complains and says nothing else; so many are kept of each."""
-_TAIL = 8
-"""Characters at the end of answers that may be one complaint: a glance costs next to nothing."""
+_EDGE = 8
+"""Characters of answers that may be one complaint: a glance costs next to nothing."""
+_EDGES_KEPT = 256
+"""Of such characters: four of each of the calls that are kept."""
+_CLAUSES = LazyPattern(r":\s|\]\s|\n")
+"""Between what complains, what it was about and the reason: "tar: a.txt: No space left"."""
+_WORD = LazyPattern(r"\w+")
+_MOST, _LEAST_SHARED = 0.7, 3
+"""Share and number of words that two complaints have in common if they differ in what they name:
+"502 Bad Gateway: /units" and "502 Bad Gateway: /crew"."""
 _SHORTEST = 12
 """Characters that say what is wrong; less is a value, or a word that all goes well."""
 _ALIKE = 3
@@ -43,12 +52,14 @@ _OK = Outcome.OK
 _CODE = LazyPattern(r"(?<![\w.:-])[45]\d\d(?=\s|[:,;)\]]|$)|(?<!\w)-32\d{3}\b")
 
 
-def tail_of(call: CallRecord) -> str:
-    """Return how a call's answer ends if it may be a complaint; else an empty text."""
+def edges_of(call: CallRecord) -> tuple[str, ...]:
+    """Return how a call's answer ends and how its clauses begin, if it may be a complaint."""
     if call.failed or not _SHORTEST <= call.size <= _LONGEST or call.outcome is not _OK:
-        return ""
+        return ()
     said = call.output
-    return "" if said[0] in "{[" else said[-_TAIL:]
+    if said[0] in "{[" and not _CODE.search(said):
+        return ()  # "ok" in an object has many forms, a failure mostly a code
+    return (said[-_EDGE:], *(clause[:_EDGE] for clause in _CLAUSES.split(said)))
 
 
 def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
@@ -58,22 +69,25 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     A success of the same operation ends the count. Different operations that are told the very same
     have nothing in common but what keeps them from it.
     """
-    said, tail, does = call.output, tail_of(call), _operation(call)
+    said, edges, does = call.output, edges_of(call), _operation(call)
     coded = _CODE.search(said) is not None
     done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
     if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
         return 0, ""
-    signature = _signature(call)
+    signature, complains = _signature(call), coded or sounds_like_failure(said)
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
     exact = True
     for other in before:
-        if said == other.output or (tail_of(other) == tail and _signature(other) == signature):
+        does_other = _operation(other)
+        is_near = complains and does_other != does and same_reason(said, other.output)
+        same_end = edges_of(other)[:1] == edges[:1]
+        if said == other.output or is_near or (same_end and _signature(other) == signature):
             turns.add(other.turn)
             calls.add(other.fingerprint)
             exact = exact and said == other.output
-            if said == other.output or call.tool != other.tool:
-                operations.add(_operation(other))
-        elif not other.failed and _operation(other) == does:
+            if said == other.output or is_near or call.tool != other.tool:
+                operations.add(does_other)
+        elif not other.failed and does_other == does:
             break
     if min(len(calls), len(turns)) < _ALIKE or in_progress(said):
         return 0, ""
@@ -88,6 +102,24 @@ def _signature(call: CallRecord) -> str:
     """Return what a call was told, without what names it and its arguments."""
     params = [call.params_text, call.tool]
     return "\n".join(error_signature(line, params) for line in call.output.splitlines())
+
+
+def same_reason(said: str, other: str) -> bool:
+    """Return whether two complaints are the same but for what they name, or give one reason.
+
+    Args:
+        said: a complaint, such as "tar: a.txt: No space left on device".
+        other: another one.
+    """
+    if max(len(said), len(other)) > _LONGEST:
+        return False
+    said, other = lowered(said), lowered(other)
+    reasons = {*_CLAUSES.split(said)}.intersection(_CLAUSES.split(other))
+    if any(len(reason) >= _SHORTEST and " " in reason.strip() for reason in reasons):
+        return True  # a clause without a space is a name or a path
+    one, two = set(_WORD.findall(said)), set(_WORD.findall(other))
+    shared = len(one & two) >= max(_LEAST_SHARED, _MOST * max(len(one), len(two)))
+    return shared and said[:_EDGE] == other[:_EDGE]
 
 
 def _operation(call: CallRecord) -> str:
@@ -212,7 +244,7 @@ class Calls(BaseProjection):
         self._turns = 0
         self._user_spoke_at = 0
         self._has_failed = False
-        self._tails: dict[str, None] = {}
+        self._edges: dict[str, None] = {}
         self.stirs = False
 
     @classmethod
@@ -283,21 +315,20 @@ class Calls(BaseProjection):
         frequency[tool] = frequency.get(tool, 0) + 1
         if len(self._open) < KEPT:
             self._open.append(record)
-        if tail := tail_of(record):
-            self._look_at_complaint(record, tail)
+        if edges := edges_of(record):
+            self._look_at_complaint(record, edges)
         if record.failed or record.alike:
             self.stirs = self._has_failed = True
         return record, call
 
-    def _look_at_complaint(self, record: CallRecord, tail: str) -> None:
+    def _look_at_complaint(self, record: CallRecord, edges: tuple[str, ...]) -> None:
         """Note that a call was told in vain what others were told before."""
-        if tail in self._tails:
+        if any(edge in self._edges for edge in edges):
             closed = (call for turn in reversed(self._closed) for call in turn.asked[::-1])
             record.alike, record.complaint = alike(record, islice(closed, LOOKED_AT))
-        else:
-            self._tails[tail] = None
-            if len(self._tails) > KEPT:
-                del self._tails[next(iter(self._tails))]
+        self._edges |= dict.fromkeys(edges)
+        while len(self._edges) > _EDGES_KEPT:
+            del self._edges[next(iter(self._edges))]
 
     def turn_closed(self, turn: Turn) -> tuple[TurnRecord]:
         """Return the records of a batch."""
@@ -336,8 +367,8 @@ class Calls(BaseProjection):
             self._open = [call.restored(profiles) for call in state.open]
             self._closed.clear()
             self._closed.extend(turn.restored(profiles) for turn in state.closed)
-            tails = (tail_of(call) for turn in self._closed for call in turn.calls)
-            self._tails = dict.fromkeys(filter(None, tails))
+            told = (call for turn in self._closed for call in turn.calls)
+            self._edges = {edge: None for call in told for edge in edges_of(call)}
             self._frequency = dict(state.frequency)
             self._turns = state.turns
             self._user_spoke_at = state.user_spoke_at

@@ -23,7 +23,6 @@ from trimtab_signals._calls import Calls
 from trimtab_signals._profiles import (
     ENDING,
     GENERIC,
-    SHELLS,
     ToolProfiles,
     guess,
     name_words,
@@ -134,7 +133,7 @@ class _Problem:
         called: tools that were called before and did not fail.
         files: whether a shell or a path is in it.
         named: whether words were handed over as for a name.
-        changes: whether what was tried is to change something.
+        looks: whether what was tried only looks.
     """
 
     names: frozenset[str]
@@ -146,7 +145,7 @@ class _Problem:
     called: frozenset[str]
     files: bool
     named: bool
-    changes: bool
+    looks: bool
 
 
 def _problem_of(
@@ -182,7 +181,7 @@ def _problem_of(
         named=any(
             _FREE.isdisjoint(name_words(key)) for text in params for key in _PHRASE.findall(text)
         ),
-        changes=not all(known[name].reads or known[name].verb in SHELLS for name in tools),
+        looks=all(known[name].reads for name in tools),
     )
 
 
@@ -243,10 +242,10 @@ class Choice:
         return told + evidence.tried + evidence.finds_named + evidence.explains > 0
 
     def file_look(self, names: Sequence[str]) -> str:
-        """Return what looks at files: what reads if something was to change, else what finds."""
+        """Return what looks at files: what finds if a look was tried, else what reads."""
         found = [name for name in names if self.known[name].on_files and self.known[name].reads]
-        changes = self.problem.changes
-        return min(found, key=lambda name: (self.known[name].finds is changes, name), default="")
+        finds = self.problem.looks
+        return min(found, key=lambda name: (self.known[name].finds is not finds, name), default="")
 
 
 def _odds(evidence: Evidence) -> float:
