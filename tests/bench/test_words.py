@@ -428,7 +428,15 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
 
 @pytest.mark.parametrize(
     ("number", "left"),
-    [("sixth", 0), ("seventh", 0), ("eighth", 10), ("ninth", 0), ("tenth", 0), ("eleventh", 0)],
+    [
+        ("sixth", 0),
+        ("seventh", 0),
+        ("eighth", 10),
+        ("ninth", 0),
+        ("tenth", 0),
+        ("eleventh", 0),
+        ("twelfth", 0),
+    ],
 )
 def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int) -> None:
     by_id = {m.id: m for m in moments.read(RESULTS.parent / f"moments_{number}.jsonl")}
@@ -440,7 +448,7 @@ def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int)
         assert (judged.progress, judged.harmful) == (row["progress"], row["harmful"])
 
 
-@pytest.mark.parametrize("number", ["seventh", "eighth", "ninth", "tenth", "eleventh"])
+@pytest.mark.parametrize("number", ["seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"])
 def test_the_texts_of_a_pass_are_those_of_its_plan(number: str) -> None:
     plan = (RESULTS.parent / "PLAN.md").read_text(encoding="utf-8")
     for path in (RESULTS / f"texts_{number}.json", RESULTS.parent / f"moments_{number}.jsonl"):

@@ -198,6 +198,27 @@ def test_what_may_be_a_change_is_not_taken_for_a_look(name, description):
     assert not words_of_tool(name, description, frozenset()).reads
 
 
+def test_a_change_that_shares_only_what_was_handed_over_is_not_proposed():
+    told = {
+        "order_yarn": "Orders yarn of a dye lot.",
+        "open_lot": "Opens a dye lot of a colour.",
+        "list_looms": "Lists the looms.",
+        "weave": "Weaves a rug.",
+    }
+    params = {"dye_lot": "red"}
+    assert untried(told, "order_yarn", params, "no dye lot of that name", told) != ("open_lot",)
+
+
+def test_a_change_is_not_proposed_because_a_likelier_one_may_not_be():
+    told = {
+        "book": "Books a scan.",
+        "stop_scale": "Puts the bird on the scale: its weight is new then.",
+        "skip_checks": "Skips a check of the weight.",
+    }
+    answer = "refused: the weight is old, put the bird on the scale"
+    assert untried(told, "book", {"bird": 1}, answer, told) == ()
+
+
 @pytest.mark.parametrize(
     ("name", "description"),
     [

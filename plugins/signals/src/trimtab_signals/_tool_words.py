@@ -51,12 +51,12 @@ _SHOWS = LazyPattern(
     r"|вывод|показ|список|מציג|מראה|عرض|يعرض|قائمة|แสดง|รายการ|列出|显示|查看|查詢|查询|顯示"
     # and those that check or read
     r"|comprueb|controll?a\b|ellenőr|kontroll?(?:er|iert|uje)|legge|liest|lit\b|lee\b|lees|læs|läs|odczyt"
-    r"|olvas|prüf|sprawdz|tarkist|verific|vérif|перевір|провер|проверя|чита|检查|確認|확인)"
+    r"|olvas|prüf|读取|讀取|sprawdz|tarkist|verific|vérif|перевір|провер|проверя|чита|检查|確認|확인)"
     r"|\b(?:göster\w{0,3}|listele\w{0,3}|दिखा\S{0,3}(?: है)?)\Z"
     r"|(?:一覧|表示|見る|確認する|보여|조회|표시|확인)[\w ]{0,5}\Z"
 )
 _SEEKS = LazyPattern(
-    r"\A(?:busc|caut|cerc|cherch|encontr|etsi|find|finn|hitt|hled|localiz|lokalis|mencari|meklē|najd|nájd"
+    r"\A(?:busc|caut|cerc|cherch|encontr|etsi|find|finn|hae\b|hake|hitt|hled|localiz|lokalis|mencari|meklē|najd|nájd"
     r"|otsi|pretraž|procur|recherch|retrouv|such|szuk|søg|søk|sok\b|sök|talál|tìm|trouv|trova|vind"
     r"|vyhled|wyszuk|znajd|zoek|slår\b.{0,60}\b(?:op|opp|upp)\b|αναζητ|βρίσκ|знаход|ищет|наход|найти|поиск"
     r"|търс|шука|מוצא|מחפש|بحث|يبحث|ค้น|搜尋|搜索|查找)"
