@@ -64,6 +64,17 @@ def each(action, change):
     return [change(call) for call in action] if isinstance(action, list) else action
 
 
+@example(
+    [
+        [Call("look", {"x": 1}, "ok", "error"), Call("wait", {"x": 1}, "")],
+        [
+            Call("put", {"x": 1}, ""),
+            Call("shell", {"command": "sleep 3; ls"}, ""),
+            Call("other", {"x": 1}, "", "error"),
+        ],
+    ]
+    * 5
+)
 @common
 @given(runs)
 def test_names_of_tools_make_no_difference(actions):

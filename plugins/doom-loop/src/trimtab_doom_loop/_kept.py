@@ -286,8 +286,11 @@ def counted(asked: tuple[CallRecord, ...]) -> tuple[CallRecord, ...]:
     return tuple(sorted(counting, key=_order_of_twins if has_twins else _order))
 
 
-def _order(call: CallRecord) -> tuple[str, ...]:
-    return call.params_text, call.signature, call.tool
+def _order(call: CallRecord) -> tuple[object, ...]:
+    # A name decides only between calls of which nothing else differs: another name is no other run.
+    profile = call.profile
+    is_change, is_look = profile.writes is True, profile.read_only is True
+    return call.params_text, call.signature, call.failed, is_change, is_look, call.tool
 
 
 def _order_of_twins(call: CallRecord) -> tuple[object, ...]:
