@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab import Outcome
-from trimtab_signals import Calls
+from trimtab_signals import Calls, comes_back_as_told
 from trimtab_testing import Call, Player
 
 SAME = {
@@ -157,3 +157,17 @@ def test_an_error_whose_fields_are_named_in_any_language_is_one_failure() -> Non
     one, other = Player().play(calls).run.trajectory.follow(Calls).recent(2)
 
     assert one.failed and one.signature == other.signature != ""
+
+
+@pytest.mark.parametrize(
+    ("said", "returns"),
+    [
+        ("BUILD FAILED in 41s", False),
+        ("1 failed, 2 passed in 41.32s", False),
+        ("Tests run in 41 s", False),
+        ("The report will be finished in 41 s", True),
+        ("busy, ready in 41s", True),
+    ],
+)
+def test_a_time_that_something_took_is_no_time_to_come_back_at(said: str, returns: bool) -> None:
+    assert comes_back_as_told(said, (0.0, 0.0), (44.0, 44.0)) is returns

@@ -86,7 +86,11 @@ _MINUTES = LazyPattern(
     r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
     r"|분|menit|นาที|דקות|хвил)"
 )
-_TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|(?<!retry.)\bafter\b|elapsed|expire|took\b")
+_TOOK = LazyPattern(
+    r"(?i)time(?:d|s)?[ -]?out|(?<!retry.)\bafter\b|elapsed|expire|took\b"
+    r"|(?<!\bbe )\b(?:built|compiled|completed|done|executed|exited|failed|finished|passed|ran"
+    r"|successful|succeeded|tests?)(?: run)? in (?:about )?\d"
+)
 """Beside a span of time it says how long something lasted, and not when to come back."""
 _NUMBERS = LazyPattern(r"\d+")
 _SENTENCE = LazyPattern(r"[.;!?]\s|\n|。")
