@@ -59,6 +59,8 @@ def edges_of(call: CallRecord) -> tuple[str, ...]:
     said = call.output
     if said[0] in "{[" and not _CODE.search(said):
         return ()  # "ok" in an object has many forms, a failure mostly a code
+    if ": " not in said:
+        return (said[-_EDGE:],)
     return (said[-_EDGE:], *(clause[:_EDGE] for clause in _CLAUSES.split(said)))
 
 
@@ -74,7 +76,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
     if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
         return 0, ""
-    signature, complains = _signature(call), coded or sounds_like_failure(said)
+    signature, complains = _signature(call), _complains(said)
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
     exact = True
     for other in before:
@@ -102,6 +104,10 @@ def _signature(call: CallRecord) -> str:
     """Return what a call was told, without what names it and its arguments."""
     params = [call.params_text, call.tool]
     return "\n".join(error_signature(line, params) for line in call.output.splitlines())
+
+
+def _complains(said: str) -> bool:
+    return _CODE.search(said) is not None or sounds_like_failure(said)
 
 
 def same_reason(said: str, other: str) -> bool:
@@ -244,7 +250,7 @@ class Calls(BaseProjection):
         self._turns = 0
         self._user_spoke_at = 0
         self._has_failed = False
-        self._edges: dict[str, None] = {}
+        self._edges: dict[str, str] = {}
         self.stirs = False
 
     @classmethod
@@ -323,10 +329,14 @@ class Calls(BaseProjection):
 
     def _look_at_complaint(self, record: CallRecord, edges: tuple[str, ...]) -> None:
         """Note that a call was told in vain what others were told before."""
-        if any(edge in self._edges for edge in edges):
+        known, does = self._edges, _operation(record)
+        # What one tool says mostly begins alike: a reason is looked for in what another one says.
+        if edges[0] in known or (
+            any(known.get(edge, does) != does for edge in edges[1:]) and _complains(record.output)
+        ):
             closed = (call for turn in reversed(self._closed) for call in turn.asked[::-1])
             record.alike, record.complaint = alike(record, islice(closed, LOOKED_AT))
-        self._edges |= dict.fromkeys(edges)
+        self._edges |= dict.fromkeys(edges, does)
         while len(self._edges) > _EDGES_KEPT:
             del self._edges[next(iter(self._edges))]
 
@@ -368,7 +378,7 @@ class Calls(BaseProjection):
             self._closed.clear()
             self._closed.extend(turn.restored(profiles) for turn in state.closed)
             told = (call for turn in self._closed for call in turn.calls)
-            self._edges = {edge: None for call in told for edge in edges_of(call)}
+            self._edges = {edge: _operation(call) for call in told for edge in edges_of(call)}
             self._frequency = dict(state.frequency)
             self._turns = state.turns
             self._user_spoke_at = state.user_spoke_at
