@@ -17,7 +17,8 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from words import arms, episodes, guided, moments, next_call, others, plans, tables
+from trimtab_signals import _untried as untried
+from words import arms, episodes, fit, guided, moments, next_call, others, plans, tables
 from words.calls import Call, judge, parse
 from words.moments import Moment, Right, Step
 from words.plans_tasks import TASKS
@@ -461,3 +462,14 @@ def test_each_of_the_other_providers_speaks_at_its_moments() -> None:
         assert others.said(at), at.id
         assert not judge(at, Call("look", {})).progress
     assert len({at.id for at in made}) == 28
+
+
+@pytest.mark.slow
+def test_the_weights_that_choose_a_tool_are_those_of_the_fit() -> None:
+    choices = [choice for number in fit.SETS for choice in fit.choices(number)]
+    shipped = dict(zip(fit.FIELDS, (*attrs.astuple(untried.WEIGHTS), untried._NONE), strict=True))
+    fitted = dict(zip(fit.FIELDS, fit.fitted(choices), strict=True))
+    apart = {name: abs(fitted[name] - weight) for name, weight in shipped.items()}
+
+    assert apart.pop("explains") < 0.3  # the one that is set by hand
+    assert max(apart.values()) < 0.2, apart

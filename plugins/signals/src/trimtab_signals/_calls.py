@@ -71,7 +71,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     A success of the same operation ends the count. Different operations that are told the very same
     have nothing in common but what keeps them from it.
     """
-    said, edges, does = call.output, edges_of(call), _operation(call)
+    said, does = call.output, _operation(call)
     coded = _CODE.search(said) is not None
     done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
     if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
@@ -82,8 +82,8 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     for other in before:
         does_other = _operation(other)
         is_near = complains and does_other != does and same_reason(said, other.output)
-        same_end = edges_of(other)[:1] == edges[:1]
-        if said == other.output or is_near or (same_end and _signature(other) == signature):
+        ends_alike = said[-_EDGE:] == other.output[-_EDGE:] and edges_of(other)
+        if said == other.output or is_near or (ends_alike and _signature(other) == signature):
             turns.add(other.turn)
             calls.add(other.fingerprint)
             exact = exact and said == other.output
@@ -96,7 +96,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     # To look and to find nothing, or what is wrong elsewhere, is what readers are for. A tool of
     # which nothing is known may be one, if it says something else each time.
     known = exact or call.command is not None or call.profile.writes
-    hinted = coded or (known and not call.reads and sounds_like_failure(said))
+    hinted = coded or (known and not call.reads and complains)
     return (len(turns), signature) if hinted or len(operations) > 1 else (0, "")
 
 
