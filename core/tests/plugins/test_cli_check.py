@@ -127,6 +127,33 @@ def test_a_table_of_a_prompt_that_the_code_lacks_is_named(trimtab: Any) -> None:
     assert "No module named 'my_agnt'" in trimtab("check", "--import", "my_agnt").stdout
 
 
+READS = """
+from trimtab import ConfigurationError
+def read(configuration):
+    if "prompt" not in configuration.hosts["acme-run"]:
+        raise ConfigurationError(f"{configuration.path}, [hosts.acme-run]: unknown key.")
+"""
+
+
+def test_tables_of_hosts_are_read_as_their_hosts_read_them(trimtab: Any, site: Any) -> None:
+    site.add("acme", entries="[trimtab.tables]\nacme-run = acme_run:read\n", acme_run=READS)
+    write("[hosts.acme-run]\npromt = 1\n[hosts.acme_run]\nx = 1\n[hosts.elsewhere]\nx = 1\n")
+
+    done = trimtab("check", "--json")
+
+    unread = "nothing that is installed reads this table."
+    assert done.returncode == 1
+    assert problems(done) == [
+        ("[hosts.acme-run]", "unknown key."),
+        ("[hosts.acme_run]", f"{unread} Did you mean 'acme-run'? Read here: 'acme-run'."),
+        ("[hosts.elsewhere]", f"{unread} Read here: 'acme-run'."),
+    ]
+    severities = [problem["severity"] for problem in json.loads(done.stdout)["problems"]]
+    assert severities == ["error", "error", "note"]
+    write("[hosts.acme-run]\nprompt = 1\n")
+    assert trimtab("check").returncode == 0
+
+
 def test_without_a_configuration_there_is_nothing_to_check(trimtab: Any) -> None:
     done = trimtab("check")
 

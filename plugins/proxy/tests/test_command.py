@@ -439,7 +439,7 @@ def test_without_a_prompt_it_says_what_to_write(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ('prompts = "x"', "unknown key 'prompts'"),
+        ('prompts = "x"', "unknown key 'prompts'. Did you mean 'prompt'?"),
         ("prompt = 1", "prompt must be a prompt's name, or false"),
         ('prompt = "other"', 'there is no table [prompts."other"]'),
         ('prompt = "agent/main"\nsubagents = "other"', "subagents names 'other'"),

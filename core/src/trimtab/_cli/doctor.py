@@ -205,6 +205,7 @@ def run_check(options: argparse.Namespace) -> int:
     named = providers_of(configuration)
     problems = [*from_setup(path, discover())]
     problems += _unbuilt(path, named, configuration.prompts, options.timeout)
+    problems += _wrong_tables(configuration, options.timeout)
     if options.modules:
         problems += _undeclared(configuration, options.modules, options.timeout)
     if options.json:
@@ -271,6 +272,28 @@ def _problem(path: str, one: Named, wrong: str) -> Problem:
     severity: Any = "note" if reference.optional else "error"
     where = entries[0].distribution if entries else "configuration"
     return Problem(where, f"{path}, {one.place}", message, "correct it", severity)
+
+
+def _wrong_tables(configuration: Configuration, timeout: float) -> Iterator[Problem]:
+    """Yield what is wrong with the tables of hosts, each read as its host reads it."""
+    readers = {entry.name: entry for entry in discover().of("tables")}
+    for name in configuration.hosts:
+        place = f"{configuration.path}, [hosts.{sanitize(name, 80)}]"
+        fix, severity = "correct it", "error"
+        if name in readers:
+            answers = ask(
+                "table", str(configuration.path), readers[name].full_name, timeout=timeout
+            )
+            wrong = answers.failure or answers.values[0]
+        else:
+            near = did_you_mean(name, readers)
+            if not near:
+                fix, severity = "remove it, unless a host reads it that is not here", "note"
+            known = quoted_list(readers)
+            wrong = f"nothing that is installed reads this table.{near} Read here: {known}."
+        if wrong:
+            wrong = wrong.removeprefix(f"{place}: ")
+            yield Problem("configuration", place, wrong, fix, cast("Severity", severity))
 
 
 def _undeclared(

@@ -226,6 +226,14 @@ def _prompts(path: str, start: str) -> Iterator[str | None]:
         yield _wrong(name, partial(make, namespace, key or name, name=name, config=configuration))
 
 
+def _table(path: str, full_name: str) -> Iterator[str | None]:
+    """Let a host read its table of a configuration."""
+    from trimtab._plugins.configuration import load_configuration
+
+    configuration = load_configuration(path)
+    yield _wrong(full_name, lambda: load(_entry("tables", full_name))(configuration))
+
+
 def _declared(*modules: str) -> Iterator[dict[str, Any]]:
     """Import modules and find the prompts that exist then, wherever they are kept."""
     import gc
@@ -282,4 +290,5 @@ _JOBS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "options": _options,
     "prompts": _prompts,
     "providers": _providers,
+    "table": _table,
 }

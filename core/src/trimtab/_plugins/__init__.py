@@ -184,6 +184,7 @@ WORDS = {
     "completion": "completion checker",
     "recorders": "recorder",
     "hosts": "host",
+    "tables": "reader of a host's table",
     "mailboxes": "mailbox",
     "transcripts": "transcript reader",
     "events": "record type",

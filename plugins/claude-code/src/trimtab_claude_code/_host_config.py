@@ -194,7 +194,8 @@ class _Reader:
     def _check_keys(self, table: Iterable[str]) -> None:
         for key in table:
             if key not in _KEYS:
-                raise self._wrong(f"unknown key {key!r}.{did_you_mean(key, _KEYS)}")
+                near, known = did_you_mean(key, _KEYS), quoted_list(_KEYS)
+                raise self._wrong(f"unknown key {key!r}.{near} Known: {known}.")
 
     def _agents(self, agents: Any) -> dict[str, str | None]:
         if not isinstance(agents, Mapping):
@@ -206,10 +207,11 @@ class _Reader:
             return None
         if not isinstance(value, str):
             raise self._wrong(f"{key} must be a prompt's name, or false.")
-        if value not in self.configuration.prompts:
+        known = self.configuration.prompts
+        if value not in known:
             raise self._wrong(
-                f'{key} names {value!r}, but there is no table [prompts."{value}"]. '
-                f"Prompts in the file: {quoted_list(self.configuration.prompts)}."
+                f'{key} names {value!r}, but there is no table [prompts."{value}"].'
+                f"{did_you_mean(value, known)} Prompts in the file: {quoted_list(known)}."
             )
         return value
 

@@ -341,7 +341,7 @@ def test_feedback_that_needs_a_deadline_is_named_where_there_is_none(hook, user,
         (f"redact = {['x'] * 51}", "redact must be a list of at most 50 texts"),
         ("journal = { keep_day = 1 }", "unknown key 'journal.keep_day'"),
         ("redact = [1]", "redact must be a list of at most 50 texts"),
-        ('promt = "x"', "unknown key 'promt'"),
+        ('promt = "x"', "unknown key 'promt'. Did you mean 'prompt'?"),
         ("[hosts.claude_code]", "[hosts.claude_code] is not read"),
     ],
 )

@@ -21,6 +21,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.hosting import read_seconds
+from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 from trimtab_proxy._identity import UNKNOWN, delivery
 from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
@@ -80,7 +81,10 @@ def read_settings(configuration: Configuration) -> Settings:
     table = configuration.hosts.get(HOST, {})
     unknown = next((key for key in table if key not in _KEYS), None)
     if unknown is not None:
-        raise _wrong(configuration, f"unknown key {unknown!r}; known are {', '.join(_KEYS)}.")
+        raise _wrong(
+            configuration,
+            f"unknown key {unknown!r}.{did_you_mean(unknown, _KEYS)} Known: {quoted_list(_KEYS)}.",
+        )
     prompt = _prompt(table, "prompt", None, configuration)
     for key in ("gate", "notify"):
         if not isinstance(table.get(key, False), bool):
@@ -206,8 +210,8 @@ def _prompt(
         known = ", ".join(sorted(configuration.prompts)) or "none"
         raise _wrong(
             configuration,
-            f'{key} names {value!r}, and there is no table [prompts."{value}"]. '
-            f"Prompts there: {known}.",
+            f'{key} names {value!r}, and there is no table [prompts."{value}"].'
+            f"{did_you_mean(value, configuration.prompts)} Prompts there: {known}.",
         )
     return value
 
