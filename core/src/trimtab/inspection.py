@@ -6,9 +6,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_lazy": "lazy_names",
-        "_plugins": (
-            "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
-        ),
+        "_plugins": ("normalise_full_name pip_install PluginInfo Problem Registry"),
         "_plugins.configuration": "state_home",
         "_plugins.discovery": "discover entry_points_of installed_version refresh",
         "_plugins.loading": "construct load",
@@ -19,5 +17,6 @@ __all__, __getattr__, __dir__ = lazy_names(
             "ProviderNotAllowed ProviderOptionsError UnknownProvider"
         ),
         "_types.stdout": "others_to_stderr output say say_json writing",
+        "_types.text": "did_you_mean quoted_list",
     },
 )

@@ -5,10 +5,8 @@ from trimtab._plugins import (
     PluginInfo as PluginInfo,
     Problem as Problem,
     Registry as Registry,
-    did_you_mean as did_you_mean,
     normalise_full_name as normalise_full_name,
     pip_install as pip_install,
-    quoted_list as quoted_list,
 )
 from trimtab._plugins.configuration import (
     state_home as state_home,
@@ -49,3 +47,4 @@ from trimtab._types.stdout import (
     say_json as say_json,
     writing as writing,
 )
+from trimtab._types.text import did_you_mean as did_you_mean, quoted_list as quoted_list

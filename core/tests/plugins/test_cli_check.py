@@ -142,12 +142,14 @@ def test_tables_of_hosts_are_read_as_their_hosts_read_them(trimtab: Any, site: A
     done = trimtab("check", "--json")
 
     unread = "nothing that is installed reads this table."
+    (_, first), (_, second), (_, third) = problems(done)
     assert done.returncode == 1
-    assert problems(done) == [
-        ("[hosts.acme-run]", "unknown key."),
-        ("[hosts.acme_run]", f"{unread} Did you mean 'acme-run'? Read here: 'acme-run'."),
-        ("[hosts.elsewhere]", f"{unread} Read here: 'acme-run'."),
+    assert [where for where, _ in problems(done)] == [
+        f"[hosts.{name}]" for name in ("acme-run", "acme_run", "elsewhere")
     ]
+    assert first == "unknown key."
+    assert second.startswith(f"{unread} Did you mean 'acme-run'? Read here: 'acme-run'")
+    assert third.startswith(f"{unread} Read here: 'acme-run'")
     severities = [problem["severity"] for problem in json.loads(done.stdout)["problems"]]
     assert severities == ["error", "error", "note"]
     write("[hosts.acme-run]\nprompt = 1\n")

@@ -336,9 +336,20 @@ class Awaited(BaseProjection):
     async def turn_closed(self, turn): ...
 
 
+class Misspelt(BaseProjection):
+    def call_ends(self, call): ...
+
+
+class SlipOfALetter(Listener):
+    def turns_closed(self, turn): ...
+
+
 @pytest.mark.parametrize(
     ("projection", "why"),
     [
+        (Misspelt(), "Misspelt has a method 'call_ends', .* Did you mean 'call_ended'?"),
+        (SlipOfALetter(), "'turns_closed', which is not called. Did you mean 'turn_closed'?"),
+        (BaseProjection(), "takes nothing that happens: define one of 'call_ended', "),
         (Unrelated(), "Unrelated is no projection: derive it from BaseProjection"),
         (Listener, "type is no projection: derive it from BaseProjection"),
         (Awaited(), "turn_closed of the projection Awaited is async; write: def turn_closed"),

@@ -111,13 +111,15 @@ def test_what_a_projection_changes_later_does_not_reach_its_saved_state(kit: Any
 
 
 def test_an_annotation_that_is_there_for_type_checkers_only_is_named(kit: Any) -> None:
-    class Unread(BaseProjection):
+    class Unread(Tools):
         def state(self) -> Fraction:
             raise NotImplementedError
 
     @attrs.define
     class Field(BaseProjection):
         part: Fraction | None = None
+
+        def compacted(self) -> None: ...
 
     run = kit.run()
     for name, projection in {"Unread": Unread(), "Field": Field()}.items():

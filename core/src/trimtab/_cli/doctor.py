@@ -20,12 +20,10 @@ from trimtab._plugins import (
     Registry,
     Severity,
     admits,
-    did_you_mean,
     level_note,
     normalise_name,
     parse_requirement,
     pip_install,
-    quoted_list,
 )
 from trimtab._plugins.configuration import Configuration, active_configuration, load_configuration
 from trimtab._plugins.discovery import discover, installed_requirements, installed_version
@@ -41,7 +39,7 @@ from trimtab._plugins.resolution import (
 from trimtab._policy import ProviderRef
 from trimtab._types.errors import TrimtabError
 from trimtab._types.stdout import say, say_json
-from trimtab._types.text import plural, sanitize
+from trimtab._types.text import did_you_mean, plural, quoted_list, sanitize
 
 if TYPE_CHECKING:
     from packaging.markers import Marker

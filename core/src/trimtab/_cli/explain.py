@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import attrs
 
 from trimtab._events import ProviderKind
-from trimtab._plugins import PluginInfo, did_you_mean, quoted_list
+from trimtab._plugins import PluginInfo
 from trimtab._plugins.configuration import (
     Configuration,
     PromptSettings,
@@ -26,7 +26,7 @@ from trimtab._plugins.resolution import (
 from trimtab._policy import ProviderConfig, ProviderRef
 from trimtab._types.errors import ConfigurationError, ProviderError
 from trimtab._types.stdout import say, say_json, say_table
-from trimtab._types.text import sanitize
+from trimtab._types.text import did_you_mean, quoted_list, sanitize
 
 
 def register(parser: argparse.ArgumentParser) -> None:

@@ -21,11 +21,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from trimtab._plugins import PluginInfo, Registry, did_you_mean
+from trimtab._plugins import PluginInfo, Registry
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError, TrimtabError
 from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say
-from trimtab._types.text import describe_error, sanitize
+from trimtab._types.text import describe_error, did_you_mean, sanitize
 from trimtab._version import __version__
 
 Registrar = Callable[[argparse.ArgumentParser], None]

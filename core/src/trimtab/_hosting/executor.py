@@ -18,10 +18,9 @@ import attrs
 from trimtab._boundary import wait_for
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events import Outcome, ToolCall
-from trimtab._plugins import did_you_mean
 from trimtab._types.errors import ToolError, is_cancelled
 from trimtab._types.options import bounded, tuple_of
-from trimtab._types.text import as_text, quote, replace_surrogates, shorten
+from trimtab._types.text import as_text, did_you_mean, quote, replace_surrogates, shorten
 
 if TYPE_CHECKING:
     from trimtab._run.run import Run

@@ -14,7 +14,6 @@ from __future__ import annotations
 import inspect
 import operator
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -126,24 +125,6 @@ class Registry:
     def of(self, group: str) -> tuple[PluginInfo, ...]:
         """Return the entries of one group, e.g. ``"guidance"``."""
         return tuple(entry for entry in self.entries if entry.group == group)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?``, or empty text if no known word is near.
-
-    Args:
-        word: what was written.
-        known: what could have been meant.
-    """
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def quoted_list(names: Iterable[str]) -> str:
-    """Return the names as ``'a', 'b'``, or ``none``."""
-    return ", ".join(map(repr, names)) or "none"
 
 
 def parameters_of(factory: Any) -> tuple[inspect.Parameter, ...] | None:

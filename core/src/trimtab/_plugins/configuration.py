@@ -13,7 +13,7 @@ import attrs
 from attrs.validators import optional
 
 from trimtab._events import ProviderKind
-from trimtab._plugins import WORDS, did_you_mean, parse_requirement, quoted_list
+from trimtab._plugins import WORDS, parse_requirement
 from trimtab._policy import (
     CONFIGS,
     IN_FILES,
@@ -28,7 +28,15 @@ from trimtab._policy import (
 from trimtab._types.errors import ConfigurationError
 from trimtab._types.limits import Budget
 from trimtab._types.options import as_path, one_of, whole_number
-from trimtab._types.text import TYPE_WORDS, LazyPattern, error_message, sanitize, shown
+from trimtab._types.text import (
+    TYPE_WORDS,
+    LazyPattern,
+    did_you_mean,
+    error_message,
+    quoted_list,
+    sanitize,
+    shown,
+)
 
 T = TypeVar("T")
 MAX_SIZE = 1_000_000

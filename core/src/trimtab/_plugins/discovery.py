@@ -28,10 +28,9 @@ from trimtab._plugins import (
     Problem,
     Registry,
     Severity,
-    did_you_mean,
     normalise_name,
 )
-from trimtab._types.text import describe_error, sanitize
+from trimtab._types.text import describe_error, did_you_mean, sanitize
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

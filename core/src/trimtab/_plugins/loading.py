@@ -18,11 +18,9 @@ from typing import Any
 
 from trimtab._plugins import (
     PluginInfo,
-    did_you_mean,
     level_note,
     parameters_of,
     pip_install,
-    quoted_list,
     title,
 )
 from trimtab._types.errors import (
@@ -34,7 +32,14 @@ from trimtab._types.errors import (
     call_told,
     is_interruption,
 )
-from trimtab._types.text import describe_error, error_message, refusal, sanitize
+from trimtab._types.text import (
+    describe_error,
+    did_you_mean,
+    error_message,
+    quoted_list,
+    refusal,
+    sanitize,
+)
 
 FIRST_WORD = 10.0
 LONGEST = 60.0

@@ -15,14 +15,12 @@ from trimtab._plugins import (
     PluginInfo,
     Registry,
     admits,
-    did_you_mean,
     level_problem,
     normalise_full_name,
     normalise_name,
     parse_requirement,
     pip_install,
     plainly_admits,
-    quoted_list,
 )
 from trimtab._plugins.discovery import discover, installed_version
 from trimtab._types.errors import (
@@ -33,7 +31,7 @@ from trimtab._types.errors import (
     ProviderNotAllowed,
     UnknownProvider,
 )
-from trimtab._types.text import sanitize
+from trimtab._types.text import did_you_mean, quoted_list, sanitize
 
 if TYPE_CHECKING:
     from trimtab._events import Provenance, ProviderKind

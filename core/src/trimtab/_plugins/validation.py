@@ -12,10 +12,10 @@ import attrs
 
 from trimtab._contract.providers import PROJECT
 from trimtab._events import DecisionPoint, Provenance, ProviderKind
-from trimtab._plugins import WORDS, did_you_mean, quoted_list
+from trimtab._plugins import WORDS
 from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, ProviderConfig
 from trimtab._types.errors import ProviderInvalid, ProviderOptionsError
-from trimtab._types.text import as_text, describe_error, sanitize
+from trimtab._types.text import as_text, describe_error, did_you_mean, quoted_list, sanitize
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import attrs
@@ -23,6 +23,7 @@ from trimtab._events import (
 from trimtab._session.projection import HOOKS, BaseProjection, MessageRecord, TextRecord, Turn
 from trimtab._types.errors import class_name
 from trimtab._types.resources import ToolProfile
+from trimtab._types.text import did_you_mean, nearest, quoted_list
 
 BACKLOG = 128
 """Facts that may wait for one projection before its run hands them over unasked."""
@@ -167,6 +168,27 @@ def _check(projection: object) -> None:
     for hook in HOOKS:
         if inspect.iscoroutinefunction(getattr(projection, hook)):
             raise TypeError(f"{hook} of the projection {name} is async; write: def {hook}(…): …")
+    kind: Any = type(projection)
+    wrong = _unheard(kind)
+    if wrong:
+        raise TypeError(f"the projection {name} {wrong}")
+
+
+_INHERITED = frozenset(dir(BaseProjection))
+_OVERRIDDEN = (*HOOKS, "of_run", "state", "load_state")
+
+
+@lru_cache(maxsize=256)
+def _unheard(kind: type[Any]) -> str:
+    """Return why the methods of a class would not be called; empty if they are."""
+    deaf = all(getattr(kind, hook) is getattr(BaseProjection, hook) for hook in HOOKS)
+    for own in dir(kind):
+        if own in _INHERITED or own.startswith("_") or not callable(getattr(kind, own)):
+            continue
+        # Where some facts are taken, only a slip of a letter: a helper may be called `compact`.
+        if nearest(own, _OVERRIDDEN, 0.6 if deaf else 0.9):
+            return f"has a method {own!r}, which is not called.{did_you_mean(own, _OVERRIDDEN)}"
+    return f"takes nothing that happens: define one of {quoted_list(HOOKS)}" if deaf else ""
 
 
 class Feeds:

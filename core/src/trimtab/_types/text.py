@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from math import isfinite
 from typing import Any
@@ -269,6 +269,29 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
     return sanitize(repr(value), _LONGEST_VALUE)
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the known word that is most like another, if it is like it by the share `cutoff`."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?``, or empty text if no known word is near.
+
+    Args:
+        word: what was written.
+        known: what could have been meant.
+    """
+    near = nearest(word, known)
+    return f" Did you mean {near!r}?" if near else ""
+
+
+def quoted_list(names: Iterable[str]) -> str:
+    """Return the names as ``'a', 'b'``, or ``none``."""
+    return ", ".join(map(repr, names)) or "none"
 
 
 MOST_BITS = 10_000  # Python neither writes nor reads a number of more than 4,300 digits
