@@ -13,18 +13,7 @@ import attrs
 from trimtab._plugins import parameters_of
 from trimtab._types.annotations import Resolver
 from trimtab._types.errors import ToolError
-from trimtab._types.json_types import (
-    Anything,
-    Array,
-    Either,
-    JsonType,
-    Problems,
-    Record,
-    Scalar,
-    Schema,
-    Table,
-    refuse,
-)
+from trimtab._types.json_types import ANYTHING, JsonType, Misfit, Problems, either, scalar
 from trimtab._types.options import is_number
 from trimtab._types.text import as_text, shorten
 
@@ -162,11 +151,11 @@ def _arguments(text: str) -> Iterator[tuple[str, str]]:
 def _type(factory: Any, parameter: inspect.Parameter) -> JsonType:
     annotation = _annotation(factory, parameter)
     if annotation is inspect.Parameter.empty:
-        return Anything()
+        return ANYTHING
     try:
         return _OptionResolver().resolve(_resolved(factory, annotation), parameter.name)
     except ToolError:
-        return Anything()
+        return ANYTHING
 
 
 def _resolved(factory: Any, annotation: Any) -> Any:
@@ -192,81 +181,59 @@ def _namespace(factory: Any) -> dict[str, Any]:
     return names
 
 
-@attrs.frozen
-class _Native:
-    """An object of a class, or what a file can write for one."""
-
-    cls: type[Any]
-    written: JsonType | None
-
-    @property
-    def words(self) -> str:
-        return self.written.words if self.written else f"an object of {self.cls.__name__}"
-
-    def schema(self, defs: Schema) -> Schema:
-        return self.written.schema(defs) if self.written else {}
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        if isinstance(value, self.cls):
-            return value
-        if self.written is not None:
-            return self.written.read(value, path, found)
-        return refuse(self, value, path, found)
-
-
-class _OptionResolver(Resolver):
-    """Knows the types of options: those of JSON, and objects, which only Python can give."""
-
-    def resolve(self, annotation: Any, where: str) -> JsonType:
-        return _NONE if annotation in (None, type(None)) else super().resolve(annotation, where)
-
-    def bare(self, kind: Any, where: str) -> JsonType:
-        if kind is float:
-            return _FLOAT
-        try:
-            made = super().bare(kind, where)
-        except ToolError:
-            return _native(kind, None)
-        if isinstance(kind, type) and not isinstance(made, Array | Table | Anything):
-            return made if kind in _AS_IN_JSON else _native(kind, made)
-        return self._opened(made, Any, where)
-
-    def generic(self, kind: Any, origin: Any, args: tuple[Any, ...], where: str) -> JsonType:
-        try:
-            made = super().generic(kind, origin, args, where)
-        except ToolError:
-            return _native(origin, None)
-        if isinstance(made, Record):
-            return _native(origin, made)
-        return self._opened(made, args[0] if args else Any, where)
-
-    def _opened(self, made: JsonType, key: Any, where: str) -> JsonType:
-        """Let lists be any collection, and the names of tables what Python has for them."""
-        if isinstance(made, Array):
-            return attrs.evolve(made, fits=_is_collection)
-        if not isinstance(made, Table):
-            return made
-        names = self.resolve(key, f"the names of {where}")
-        if made.key is not None:  # a file writes all names as text
-            names = Either((names, made.key))
-        return attrs.evolve(made, key=names, fits=lambda value: isinstance(value, Mapping))
-
-
-def _native(cls: Any, written: JsonType | None) -> JsonType:
-    try:
-        isinstance(None, cls)
-    except TypeError:
-        return written or Anything()
-    return _Native(cls, written)
-
-
 def _is_collection(value: Any) -> bool:
     text_or_table = (str, bytes, bytearray, Mapping)
     return isinstance(value, Collection) and not isinstance(value, text_or_table)
 
 
-_NONE = Scalar({"type": "null"}, "None", lambda value: value is None)
-_FLOAT = Scalar(  # unlike JSON, Python and TOML have infinity
-    {"type": "number"}, "float", lambda value: is_number(value) and not isnan(value), float
+class _OptionResolver(Resolver):
+    """Knows the types of options: those of JSON, and objects, which only Python can give."""
+
+    is_list = staticmethod(_is_collection)
+    is_table = staticmethod(lambda value: isinstance(value, Mapping))
+
+    def resolve(self, annotation: Any, where: str) -> JsonType:
+        return _NONE if annotation in (None, type(None)) else super().resolve(annotation, where)
+
+    def leaf(self, kind: Any, cls: Any, where: str) -> JsonType:
+        if cls is float:
+            return _FLOAT
+        try:
+            made = super().leaf(kind, cls, where)
+        except ToolError:
+            return _native(cls, None)
+        return made if cls in _AS_IN_JSON else _native(cls, made)
+
+    def key(self, annotation: Any, where: str) -> JsonType:
+        """Return what Python has for the names of a table, or a file, which writes them as text."""
+        try:
+            written = super().key(annotation, where)
+        except ToolError:
+            return ANYTHING
+        return either([self.resolve(annotation, where), written])
+
+
+def _native(cls: type[Any], written: JsonType | None) -> JsonType:
+    """Return the type of the objects of a class, or of what a file can write for one."""
+
+    def convert(value: Any, path: str, found: Problems) -> Any:
+        if isinstance(value, cls):
+            return value
+        if written is None:
+            raise Misfit
+        return written.convert(value, path, found)
+
+    try:
+        isinstance(None, cls)
+    except TypeError:
+        return written or ANYTHING
+    if written is None:
+        return JsonType({}, convert, told=f"an object of {cls.__name__}")
+    return attrs.evolve(written, convert=convert)
+
+
+_NONE = scalar({"type": "null"}, lambda value: value is None, words="None")
+_FLOAT = scalar(  # unlike JSON, Python and TOML have infinity
+    {"type": "number"}, lambda value: is_number(value) and not isnan(value), float
 )
 _AS_IN_JSON = frozenset({str, bool, int})

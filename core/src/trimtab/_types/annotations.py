@@ -36,18 +36,22 @@ import attrs
 
 from trimtab._types.errors import ToolError
 from trimtab._types.json_types import (
-    Anything,
-    Array,
-    Choice,
-    Described,
-    Either,
-    Field,
-    FixedArray,
+    ANYTHING,
+    DECIMAL,
+    DECIMAL_PATTERN,
+    WHOLE_PATTERN,
     JsonType,
-    Pydantic,
-    Record,
-    Scalar,
-    Table,
+    Schema,
+    array,
+    choice,
+    either,
+    fixed_array,
+    is_list,
+    is_object,
+    pydantic,
+    record,
+    scalar,
+    table,
 )
 from trimtab._types.options import is_finite, is_number
 from trimtab._types.text import shown
@@ -55,22 +59,26 @@ from trimtab._types.text import shown
 _USE = "use str, int, float, bool, date, UUID, Decimal, Enum, Literal, lists, dicts or records"
 
 
-def type_of(cls: Any) -> Record | Pydantic:
-    """Return the type of a record, as `json_schema` names them."""
+def type_of(cls: Any) -> JsonType:
+    """Return the type of a record, as `json_schema` names them; its schema is complete."""
     if not isinstance(cls, abc.Hashable):
         raise _unknown(cls, "params")
     return _type_of(cls)
 
 
 @lru_cache(maxsize=256)  # a class is resolved once; its schema is asked for in each request
-def _type_of(cls: Any) -> Record | Pydantic:
-    made = Resolver().resolve(cls, _name(cls))
-    if not isinstance(made, Record | Pydantic):
+def _type_of(cls: Any) -> JsonType:
+    resolver = Resolver()
+    made = resolver.resolve(cls, _name(cls))
+    if not made.name:
         raise ToolError(
             f"params must be a record, not {_name(cls)}; use an attrs class, a dataclass, "
             "a pydantic model, a TypedDict or a NamedTuple"
         )
-    return made
+    schema, defs = dict(made.schema), resolver.defs
+    if "$ref" in schema:  # services want a schema that does not begin with a reference
+        schema = {**defs[schema.pop("$ref").removeprefix("#/$defs/")], **schema}
+    return attrs.evolve(made, schema={**schema, "$defs": defs} if defs else schema)
 
 
 @attrs.frozen
@@ -79,6 +87,9 @@ class Resolver:
 
     outer: tuple[Any, ...] = ()
     variables: Mapping[Any, Any] = attrs.field(factory=dict)
+    defs: Schema = attrs.field(factory=dict)
+    is_list = staticmethod(is_list)
+    is_table = staticmethod(is_object)
 
     def resolve(self, annotation: Any, where: str) -> JsonType:
         if annotation in (None, type(None)):
@@ -93,79 +104,74 @@ class Resolver:
             return self.resolve(annotation.__supertype__, where)
         if type(annotation).__name__ == "TypeAliasType":
             return self._within(annotation).resolve(annotation.__value__, where)
-        origin = get_origin(annotation)
-        if origin is None:
-            return self.bare(annotation, where)
-        return self.generic(annotation, origin, get_args(annotation), where)
+        if not isinstance(annotation, abc.Hashable):
+            raise _unknown(annotation, where)
+        return self._generic(annotation, where)
+
+    def _generic(self, annotation: Any, where: str) -> JsonType:
+        origin, args = get_origin(annotation) or annotation, get_args(annotation)
+        if origin in _SPECIAL and args:
+            return _SPECIAL[origin](self, args, where)
+        if origin is tuple and annotation is not tuple and args[1:] != (Ellipsis,):
+            items = [self.resolve(arg, f"{where}[{n}]") for n, arg in enumerate(args)]
+            return fixed_array(items)
+        if origin in _ARRAYS:
+            item = self.resolve(args[0] if args else Any, f"{where}[…]")
+            return array(item, _ARRAYS[origin], self.is_list)
+        if origin in _TABLES:
+            key, value = args or (Any, Any)
+            made = self.resolve(value, f"{where}[…]")
+            return table(self.key(key, where), made, _TABLES[origin], self.is_table)
+        return self.leaf(annotation, origin, where)
 
     def _variable(self, variable: TypeVar, where: str) -> JsonType:
         if variable in self.variables:
             return attrs.evolve(self, variables={}).resolve(self.variables[variable], where)
         if variable.__constraints__:
             return self._union(variable.__constraints__, where)
-        return Anything() if variable.__bound__ is None else self.resolve(variable.__bound__, where)
+        return ANYTHING if variable.__bound__ is None else self.resolve(variable.__bound__, where)
 
-    def bare(self, kind: Any, where: str) -> JsonType:
-        if not isinstance(kind, abc.Hashable):
-            raise _unknown(kind, where)
-        if kind in _SCALARS:
-            return _SCALARS[kind]
-        if kind in _ARRAYS:
-            return Array(None, _ARRAYS[kind])
-        if kind in _TABLES:
-            return Table(None, None, _TABLES[kind])
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            return _choice(((member.value, member) for member in kind), where)
-        return self._record(kind, kind, where)
-
-    def generic(self, kind: Any, origin: Any, args: tuple[Any, ...], where: str) -> JsonType:
-        if origin in _SPECIAL:
-            return _SPECIAL[origin](self, args, where)
-        if origin is tuple and not (len(args) == 2 and args[1] is Ellipsis):
-            items = [self.resolve(arg, f"{where}[{n}]") for n, arg in enumerate(args)]
-            return FixedArray(tuple(items))
-        if origin in _ARRAYS:
-            return Array(self.resolve(args[0], f"{where}[…]"), _ARRAYS[origin])
-        if origin in _TABLES:
-            value = self.resolve(args[1], f"{where}[…]")
-            return Table(self._key(args[0], where), value, _TABLES[origin])
-        return self._record(kind, origin, where)
+    def leaf(self, kind: Any, cls: Any, where: str) -> JsonType:
+        """Return the type of a class that is no collection."""
+        if cls in _SCALARS:
+            return _SCALARS[cls]
+        if isinstance(cls, type) and issubclass(cls, Enum):
+            return _choice(((member.value, member) for member in cls), where)
+        return self._record(kind, cls, where)
 
     def _annotated(self, args: tuple[Any, ...], where: str) -> JsonType:
         made = self.resolve(args[0], where)
         words = next((note for note in args[1:] if isinstance(note, str)), None)
-        return made if words is None else Described(made, words)
+        return _described(made, words)
 
     def _union(self, args: tuple[Any, ...], where: str) -> JsonType:
-        return Either(tuple(self.resolve(arg, where) for arg in args))
+        return either([self.resolve(arg, where) for arg in args])
 
-    def _key(self, annotation: Any, where: str) -> JsonType | None:
+    def key(self, annotation: Any, where: str) -> JsonType:
+        """Return the type of the names of an object."""
         kind = self.resolve(annotation, f"the names of {where}")
-        if kind == _SCALARS[str] or isinstance(kind, Anything):
-            return None
-        if kind == _SCALARS[int]:
+        if kind is _SCALARS[int]:
             return _INT_AS_NAME
-        named = isinstance(kind, Scalar) and "format" in kind.form
-        chosen = isinstance(kind, Choice) and all(isinstance(one, str) for one, _ in kind.members)
-        if not named and not chosen:
-            raise ToolError(f"{where}: {_name(annotation)} can't be a name in a JSON object")
-        return kind
+        chosen = kind.schema.get("enum", [None])
+        if kind is ANYTHING or kind.schema.get("type") == "string" or all(map(_is_text, chosen)):
+            return kind
+        raise ToolError(f"{where}: {_name(annotation)} can't be a name in a JSON object")
 
     def _record(self, kind: Any, cls: Any, where: str) -> JsonType:
         if not isinstance(cls, type):
             raise _unknown(kind, where)
         if hasattr(cls, "__pydantic_validator__"):
-            return _pydantic(kind, where)
+            return _pydantic(kind, where, self.defs)
         read = next((read for is_one, read in _RECORDS if is_one(cls)), None)
         if read is None:
             raise _unknown(kind, where)
         within = attrs.evolve(self._within(cls), variables=_bindings(kind, self.variables))
-        fields = []
-        for name, argument, annotation, required, words in read(cls):
+        fields, required = {}, []
+        for name, argument, annotation, is_required, words in read(cls):
             made = within.resolve(annotation, f"{cls.__name__}.{name}")
-            described = made if words is None else Described(made, words)
-            fields.append(Field(name, argument, described, required))
-        return Record(cls.__name__, tuple(fields), dict if _is_typed_dict(cls) else cls)
+            fields[name] = (argument, _described(made, words))
+            required += [name] * is_required
+        return record(cls.__name__, fields, required, dict if _is_typed_dict(cls) else cls)
 
     def _within(self, cls: Any) -> Resolver:
         if cls in self.outer:
@@ -244,24 +250,28 @@ def _bindings(kind: Any, outer: Mapping[Any, Any]) -> dict[Any, Any]:
     return bound
 
 
-def _choice(pairs: Iterator[tuple[Any, Any]], where: str) -> Choice:
-    members: tuple[tuple[Any, Any], ...] = tuple(pairs)
+def _described(kind: JsonType, words: str | None) -> JsonType:
+    if words is None:
+        return kind
+    return attrs.evolve(kind, schema={**kind.schema, "description": words})
+
+
+def _choice(pairs: Iterator[tuple[Any, Any]], where: str) -> JsonType:
+    members = list(pairs)
     for value, _ in members:
         if value is None or isinstance(value, str | bool):
             continue
         if not is_number(value) or not is_finite(value):
             raise ToolError(f"{where}: {shown(value)} has no counterpart in JSON")
-    return Choice(members)
+    return choice(members)
 
 
-def _pydantic(cls: Any, where: str) -> Pydantic:
+def _pydantic(cls: Any, where: str, defs: Schema) -> JsonType:
     """Return the type of a class of pydantic, which is imported, since the class is there."""
     try:
-        adapter = sys.modules["pydantic"].TypeAdapter(cls)
-        adapter.json_schema()
+        return pydantic(_name(cls), sys.modules["pydantic"].TypeAdapter(cls), defs)
     except Exception as error:
         raise ToolError(f"{where}: pydantic has no schema for {_name(cls)}: {error}") from error
-    return Pydantic(_name(cls), adapter)
 
 
 def _unknown(annotation: Any, where: str) -> ToolError:
@@ -281,49 +291,40 @@ def _is_whole(value: Any) -> bool:
     return is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
-_WHOLE = r"-?(0|[1-9][0-9]*)"
-_DECIMAL = rf"{_WHOLE}(\.[0-9]+)?([eE][+-]?[0-9]+)?"
-
-
 def _is_decimal(value: Any) -> bool:
     if isinstance(value, str):
-        return re.fullmatch(_DECIMAL, value) is not None
+        return re.fullmatch(DECIMAL_PATTERN, value) is not None
     return is_number(value) and is_finite(value)
 
 
-_NULL = Scalar({"type": "null"}, "null", lambda value: value is None)
-_PATH = Scalar({"type": "string"}, "str", _is_text, Path)
-_INT_AS_NAME = Scalar(
-    {"pattern": f"^{_WHOLE}$"}, "int", lambda name: re.fullmatch(_WHOLE, name) is not None, int
+def _written(form: str, read: Callable[[str], Any]) -> JsonType:
+    return scalar({"type": "string", "format": form}, _is_text, read)
+
+
+_NULL = scalar({"type": "null"}, lambda value: value is None)
+_TEXT = scalar({"type": "string"}, _is_text)
+_PATH = scalar({"type": "string"}, _is_text, Path)
+_INT_AS_NAME = scalar(
+    {"pattern": f"^{WHOLE_PATTERN}$"},
+    lambda name: isinstance(name, str) and re.fullmatch(WHOLE_PATTERN, name) is not None,
+    int,
+    words="int",
 )
-
-
-def _written(form: str, words: str, read: Callable[[str], Any]) -> Scalar:
-    return Scalar({"type": "string", "format": form}, words, _is_text, read)
-
-
 _SCALARS: Mapping[Any, JsonType] = {
-    Any: Anything(),
-    object: Anything(),
-    str: Scalar({"type": "string"}, "str", _is_text),
-    LiteralString: Scalar({"type": "string"}, "str", _is_text),
-    bool: Scalar({"type": "boolean"}, "bool", lambda value: isinstance(value, bool)),
-    int: Scalar({"type": "integer"}, "int", _is_whole, int),
-    float: Scalar(
-        {"type": "number"}, "float", lambda value: is_number(value) and is_finite(value), float
-    ),
+    Any: ANYTHING,
+    object: ANYTHING,
+    str: _TEXT,
+    LiteralString: _TEXT,
+    bool: scalar({"type": "boolean"}, lambda value: isinstance(value, bool)),
+    int: scalar({"type": "integer"}, _is_whole, int),
+    float: scalar({"type": "number"}, lambda value: is_number(value) and is_finite(value), float),
     Path: _PATH,
     PurePath: _PATH,
-    date: _written("date", "a date (YYYY-MM-DD)", date.fromisoformat),
-    datetime: _written("date-time", "a time (YYYY-MM-DDTHH:MM:SSZ)", datetime.fromisoformat),
-    time: _written("time", "a time of day (HH:MM:SS)", time.fromisoformat),
-    UUID: _written("uuid", "a UUID", UUID),
-    Decimal: Scalar(
-        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{_DECIMAL}$"}]},
-        "a decimal number",
-        _is_decimal,
-        lambda value: Decimal(str(value)),
-    ),
+    date: _written("date", date.fromisoformat),
+    datetime: _written("date-time", datetime.fromisoformat),
+    time: _written("time", time.fromisoformat),
+    UUID: _written("uuid", UUID),
+    Decimal: scalar(DECIMAL, _is_decimal, lambda value: Decimal(str(value))),
 }
 _ARRAYS: Mapping[Any, Callable[[list[Any]], Any]] = {
     list: list,

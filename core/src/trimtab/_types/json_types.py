@@ -7,8 +7,8 @@ all follow from the same tree, so that what a schema admits is also what is conv
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -23,21 +23,40 @@ _SHOWN_ARMS = 4
 """What a model reads when its arguments don't fit: enough to correct the call, in a few lines."""
 
 
-class JsonType(Protocol):
-    """A type that JSON values can be read as."""
+class Misfit(Exception):
+    """A value is not of the type at all."""
+
+
+@attrs.frozen(eq=False)
+class JsonType:
+    """A type that JSON values can be read as.
+
+    Args:
+        schema: its JSON Schema.
+        convert: returns a value as an object of the type, and adds to a list what is wrong at and
+            below a path; raises `Misfit` if the value is not of the type.
+        name: of a record; empty for other types.
+        told: what messages call a value, where the schema does not say.
+    """
+
+    schema: Schema
+    convert: Callable[[Any, str, Problems], Any]
+    name: str = ""
+    told: str = ""
 
     @property
     def words(self) -> str:
-        """What messages call a value of this type."""
-        ...
+        return self.told or words_of(self.schema)
 
-    def schema(self, defs: Schema, /) -> Schema:
-        """Return the JSON Schema; what it refers to by name is put into `defs`."""
-        ...
-
-    def read(self, value: Any, path: str, found: Problems, /) -> Any:
+    def read(self, value: Any, path: str, found: Problems) -> Any:
         """Return `value` as an object of this type; else add to `found` what is wrong where."""
-        ...
+        try:
+            return self.convert(value, path, found)
+        except Misfit:
+            found.append(f"expected {self.words} at {path}, not {_shown(value)}")
+        except Exception as error:  # noqa: BLE001 - validators of the user raise what they like
+            found.append(f"{_message(error)} at {path}")
+        return None
 
 
 def is_object(value: Any) -> bool:
@@ -50,233 +69,153 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
-@attrs.frozen
-class Anything:
-    words = "any value"
-
-    def schema(self, _: Schema) -> Schema:
-        return {}
-
-    def read(self, value: Any, _: str, __: Problems) -> Any:
-        return value
+ANYTHING = JsonType({}, lambda value, _, __: value)
 
 
-@attrs.frozen
-class Scalar:
-    """Text, numbers and what is written as text."""
+def scalar(
+    schema: Schema,
+    fits: Callable[[Any], bool],
+    make: Callable[[Any], Any] = lambda value: value,
+    *,
+    words: str = "",
+) -> JsonType:
+    """Return the type of texts, numbers and what is written as text."""
 
-    form: Mapping[str, Any]
-    words: str
-    fits: Callable[[Any], bool]
-    make: Callable[[Any], Any] = lambda value: value
+    def convert(value: Any, _: str, __: Problems) -> Any:
+        if not fits(value):
+            raise Misfit
+        try:
+            return make(value)
+        except (ValueError, OverflowError):
+            raise Misfit from None
 
-    def schema(self, _: Schema) -> Schema:
-        return dict(self.form)
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        if self.fits(value):
-            try:
-                return self.make(value)
-            except (ValueError, OverflowError):
-                pass
-        return refuse(self, value, path, found)
+    return JsonType(schema, convert, told=words)
 
 
-@attrs.frozen
-class Choice:
-    members: tuple[tuple[Any, Any], ...]  # the JSON value of each, and what it becomes
+def choice(members: Sequence[tuple[Any, Any]]) -> JsonType:
+    """Return the type of some values: the JSON value of each, and what it becomes."""
 
-    @property
-    def words(self) -> str:
-        return "one of " + ", ".join(_shown(value) for value, _ in self.members)
-
-    def schema(self, _: Schema) -> Schema:
-        return {"enum": [value for value, _ in self.members]}
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        for member, made in self.members:
-            alike = value == member and isinstance(value, bool) is isinstance(member, bool)
-            if alike or value is made:
+    def convert(value: Any, _: str, __: Problems) -> Any:
+        for member, made in members:
+            if _is_same(value, member) or value is made:
                 return made
-        return refuse(self, value, path, found)
+        raise Misfit
+
+    return JsonType({"enum": [value for value, _ in members]}, convert)
 
 
-@attrs.frozen
-class Array:
-    """A list of any length whose items are of one type."""
+def array(
+    item: JsonType, make: Callable[[list[Any]], Any], fits: Callable[[Any], bool] = is_list
+) -> JsonType:
+    """Return the type of a list of any length whose items are of one type."""
 
-    item: JsonType | None  # None for any
-    make: Callable[[list[Any]], Any]
-    fits: Callable[[Any], bool] = is_list
-    words = "list"
-
-    def schema(self, defs: Schema) -> Schema:
-        return {"type": "array"} | ({} if self.item is None else {"items": self.item.schema(defs)})
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        if not self.fits(value):
-            return refuse(self, value, path, found)
+    def convert(value: Any, path: str, found: Problems) -> Any:
+        if not fits(value):
+            raise Misfit
         before, made = len(found), []
-        for index, item in enumerate(value):
-            place = f"{path}[{index}]"
-            made.append(item if self.item is None else self.item.read(item, place, found))
+        for index, one in enumerate(value):
+            made.append(item.read(one, f"{path}[{index}]", found))
             if len(found) >= MAX_PROBLEMS:
                 break
-        return _made(self.make, (made,), {}, path, found) if len(found) == before else None
+        return make(made) if len(found) == before else None
+
+    return JsonType({"type": "array", "items": item.schema}, convert)
 
 
-@attrs.frozen
-class FixedArray:
-    """A list with a type for each place, which becomes a tuple."""
+def fixed_array(items: Sequence[JsonType]) -> JsonType:
+    """Return the type of a list with a type for each place, which becomes a tuple."""
+    count = len(items)
 
-    items: tuple[JsonType, ...]
-    words = "list"
+    def convert(value: Any, path: str, found: Problems) -> Any:
+        if not is_list(value):
+            raise Misfit
+        if len(value) != count:
+            return found.append(f"expected {count} items at {path}, not {len(value)}")
+        pairs = enumerate(zip(items, value, strict=True))
+        return tuple(kind.read(one, f"{path}[{n}]", found) for n, (kind, one) in pairs)
 
-    def schema(self, defs: Schema) -> Schema:
-        count = len(self.items)
-        if not count:
-            return {"type": "array", "maxItems": 0}
-        each = [item.schema(defs) for item in self.items]
-        return {"type": "array", "prefixItems": each, "minItems": count, "maxItems": count}
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        if not isinstance(value, list | tuple):
-            refuse(self, value, path, found)
-        elif len(value) != len(self.items):
-            found.append(f"expected {len(self.items)} items at {path}, not {len(value)}")
-        else:
-            pairs = enumerate(zip(self.items, value, strict=True))
-            return tuple(kind.read(one, f"{path}[{n}]", found) for n, (kind, one) in pairs)
-        return None
+    schema: Schema = {"type": "array", "maxItems": count}
+    if count:
+        schema |= {"prefixItems": [item.schema for item in items], "minItems": count}
+    return JsonType(schema, convert)
 
 
-@attrs.frozen
-class Table:
-    """An object with any names."""
+def table(
+    key: JsonType,
+    value: JsonType,
+    make: Callable[[dict[Any, Any]], Any],
+    fits: Callable[[Any], bool] = is_object,
+) -> JsonType:
+    """Return the type of an object with any names."""
 
-    key: JsonType | None  # None for text
-    value: JsonType | None  # None for any
-    make: Callable[[dict[Any, Any]], Any]
-    fits: Callable[[Any], bool] = is_object
-    words = "object"
-
-    def schema(self, defs: Schema) -> Schema:
-        made: Schema = {"type": "object"}
-        if self.key is not None:
-            made["propertyNames"] = self.key.schema(defs)
-        if self.value is not None:
-            made["additionalProperties"] = self.value.schema(defs)
-        return made
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        if not self.fits(value):
-            return refuse(self, value, path, found)
+    def convert(given: Any, path: str, found: Problems) -> Any:
+        if not fits(given):
+            raise Misfit
         before, made = len(found), {}
-        for name, item in value.items():
+        for name, item in given.items():
             place = f"{path}[{_shown(name)}]"
-            key = name if self.key is None else self.key.read(name, f"the name {place}", found)
-            known = item if self.value is None else self.value.read(item, place, found)
+            read = key.read(name, f"the name {place}", found)
+            known = value.read(item, place, found)
             if len(found) >= MAX_PROBLEMS:
                 break
             if len(found) == before:
-                made[key] = known
-        return _made(self.make, (made,), {}, path, found) if len(found) == before else None
+                made[read] = known
+        return make(made) if len(found) == before else None
+
+    schema: Schema = {"type": "object", "additionalProperties": value.schema}
+    if key.schema not in ({}, {"type": "string"}):
+        schema["propertyNames"] = key.schema
+    return JsonType(schema, convert)
 
 
-@attrs.frozen
-class Described:
-    """A type with words for the model: ``Annotated[T, "text"]``, or in a field's metadata."""
+def record(
+    name: str,
+    fields: Mapping[str, tuple[str, JsonType]],
+    required: Sequence[str],
+    make: Callable[..., Any],
+) -> JsonType:
+    """Return the type of an object with known names.
 
-    kind: JsonType
-    description: str
+    Args:
+        name: of its class.
+        fields: the arguments of `make` and their types, by their names in JSON.
+        required: names of the fields that have no default.
+        make: makes the object.
+    """
 
-    @property
-    def words(self) -> str:
-        return self.kind.words
-
-    def schema(self, defs: Schema) -> Schema:
-        return {**self.kind.schema(defs), "description": self.description}
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        return self.kind.read(value, path, found)
-
-
-@attrs.frozen
-class Field:
-    """A field of a record: its name in JSON, and as an argument of the constructor."""
-
-    name: str
-    argument: str
-    kind: JsonType
-    required: bool
-
-
-@attrs.frozen
-class Record:
-    """An object with known names."""
-
-    name: str
-    fields: tuple[Field, ...]
-    make: Callable[..., Any]
-    words = "object"
-
-    def schema(self, defs: Schema) -> Schema:
-        return {
-            "type": "object",
-            "properties": {field.name: field.kind.schema(defs) for field in self.fields},
-            "required": [field.name for field in self.fields if field.required],
-            "additionalProperties": False,
-        }
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
+    def convert(value: Any, path: str, found: Problems) -> Any:
         if not is_object(value):
-            return refuse(self, value, path, found)
-        before = len(found)
-        for field in self.fields:
-            if field.required and field.name not in value:
-                found.append(f"missing {path}.{field.name} ({field.kind.words})")
-        known, arguments = {field.name: field for field in self.fields}, {}
-        for name, item in value.items():
-            if name in known:
-                made = known[name].kind.read(item, f"{path}.{name}", found)
-                arguments[known[name].argument] = made
+            raise Misfit
+        before, arguments = len(found), {}
+        for one in required:
+            if one not in value:
+                found.append(f"missing {path}.{one} ({fields[one][1].words})")
+        for one, item in value.items():
+            if one in fields:
+                argument, kind = fields[one]
+                arguments[argument] = kind.read(item, f"{path}.{one}", found)
             else:
-                found.append(f"unknown field {_shown(name)} in {path}")
+                found.append(f"unknown field {_shown(one)} in {path}")
             if len(found) >= MAX_PROBLEMS:
                 break
-        return _made(self.make, (), arguments, path, found) if len(found) == before else None
+        return make(**arguments) if len(found) == before else None
 
-    def describe_fields(self) -> str:
-        return ", ".join(
-            f"{field.name} ({field.kind.words}{'' if field.required else ', optional'})"
-            for field in self.fields
-        )
-
-    def is_meant(self, value: Mapping[str, Any]) -> bool:
-        """Return whether the fields that tell records apart (``kind: "circle"``) say this one."""
-        tags = [field for field in self.fields if isinstance(_bare(field.kind), Choice)]
-        return any(tag.name in value for tag in tags) and all(
-            _fits(tag.kind, value[tag.name]) for tag in tags if tag.name in value
-        )
+    schema = {
+        "type": "object",
+        "properties": {one: kind.schema for one, (_, kind) in fields.items()},
+        "required": [*required],
+        "additionalProperties": False,
+    }
+    return JsonType(schema, convert, name)
 
 
-@attrs.frozen
-class Either:
-    """One of several types: the first that the value fits, but a number stays what it is."""
+def either(arms: Sequence[JsonType]) -> JsonType:
+    """Return one of several types: the first that a value fits, but a number stays what it is."""
 
-    arms: tuple[JsonType, ...]
-
-    @property
-    def words(self) -> str:
-        return " or ".join(dict.fromkeys(arm.words for arm in self.arms))
-
-    def schema(self, defs: Schema) -> Schema:
-        return {"anyOf": [arm.schema(defs) for arm in self.arms]}
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
+    def convert(value: Any, path: str, found: Problems) -> Any:
         misfits: list[tuple[JsonType, Problems]] = []
         fits: list[Any] = []
-        for arm in self.arms:
+        for arm in arms:
             problems: Problems = []
             made = arm.read(value, path, problems)
             if problems:
@@ -285,92 +224,71 @@ class Either:
                 return made
             else:
                 fits.append(made)
-        if fits:
-            return fits[0]
-        found += self._misfit(value, path, misfits)
-        return None
-
-    def _misfit(
-        self, value: Any, path: str, misfits: list[tuple[JsonType, Problems]]
-    ) -> Iterable[str]:
-        """Return what is wrong: with the arm that is meant, if the value shows which."""
-        bare = [(_bare(arm), problems) for arm, problems in misfits]
-        near = [(arm, problems) for arm, problems in bare if _is_near(arm, value)]
-        meant = [
-            (arm, problems)
-            for arm, problems in near
-            if isinstance(arm, Record) and arm.is_meant(value)
-        ]
-        if len(meant) == 1 or len(near) == 1:
-            return (meant or near)[0][1]
-        if not near:
-            return [_unexpected(self, value, path)]
-        each = [f"as {_name(arm)}: {problems[0]}" for arm, problems in near[:_SHOWN_ARMS]]
-        return [f"{path} fits none of its types ({'; '.join(each)})"]
-
-
-@attrs.frozen
-class Pydantic:
-    """A model of pydantic, or a dataclass of its: schema and conversion are its own."""
-
-    name: str
-    adapter: Any = attrs.field(repr=False)
-
-    @property
-    def words(self) -> str:
-        return _words_of(self.schema({}))
-
-    def schema(self, defs: Schema) -> Schema:
-        made, own = self._schema("")
-        if any(name in defs and defs[name] != own[name] for name in own):
-            made, own = self._schema(f"{self.name}_{len(defs)}_")
-        defs.update(own)
-        return made
-
-    def _schema(self, prefix: str) -> tuple[Schema, Schema]:
-        made = self.adapter.json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
-        return made, {f"{prefix}{name}": one for name, one in made.pop("$defs", {}).items()}
-
-    def read(self, value: Any, path: str, found: Problems) -> Any:
-        try:
-            return self.adapter.validate_json(json.dumps(value))
-        except Exception as error:  # noqa: BLE001 - validators of the user raise what they like
-            found += list(_told(error, path)) or [f"{_message(error)} at {path}"]
+        if not fits:
+            found += _misfit(value, path, misfits)
             return None
+        return fits[0]
 
-    def describe_fields(self) -> str:
-        defs: Schema = {}
-        form = resolve_root(self.schema(defs), defs)
-        needed = form.get("required", ())
-        return ", ".join(
-            f"{name} ({_words_of(field)}{'' if name in needed else ', optional'})"
-            for name, field in form.get("properties", {}).items()
-        )
+    words = " or ".join(dict.fromkeys(arm.words for arm in arms))
+    return JsonType({"anyOf": [arm.schema for arm in arms]}, convert, told=words)
 
 
-def resolve_root(schema: Schema, defs: Schema) -> Schema:
-    """Return a schema that does not begin with a reference, as services want it."""
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    if name not in defs:
-        return schema
-    return {**defs[name], **{key: value for key, value in schema.items() if key != "$ref"}}
+def _misfit(value: Any, path: str, misfits: list[tuple[JsonType, Problems]]) -> Iterable[str]:
+    """Return what is wrong: with the arm that is meant, if the value shows which."""
+    near = [(arm, problems) for arm, problems in misfits if _is_near(arm.schema, value)]
+    meant = [problems for arm, problems in near if _is_meant(arm.schema, value)]
+    if not near:
+        raise Misfit
+    if len(meant) == 1 or len(near) == 1:
+        return meant[0] if meant else near[0][1]
+    each = [f"as {arm.name or arm.words}: {problems[0]}" for arm, problems in near[:_SHOWN_ARMS]]
+    return [f"{path} fits none of its types ({'; '.join(each)})"]
 
 
-def _made(
-    make: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, path: str, found: Problems
-) -> Any:
-    """Return what `make` returns; what it raises is a problem at `path`, in its own words."""
-    try:
-        return make(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - validators of the user raise what they like
-        found.append(f"{_message(error)} at {path}")
-        return None
+def _is_near(schema: Schema, value: Any) -> bool:
+    """Return whether a value is at least a list or an object, as the type wants it."""
+    if "$ref" in schema or schema.get("type") == "object":
+        return is_object(value)
+    return schema.get("type") == "array" and is_list(value)
 
 
-def _message(error: Exception) -> str:
-    plain = isinstance(error, ValueError | TypeError | AssertionError)
-    text = error_message(error) if plain else ""
-    return shorten(text or describe_error(error, _SHOWN_ERROR), _SHOWN_ERROR)
+def _is_meant(schema: Schema, value: Any) -> bool:
+    """Return whether the fields that tell records apart (``kind: "circle"``) say this one."""
+    tags = [
+        any(_is_same(value[name], one) for one in field["enum"])
+        for name, field in schema.get("properties", {}).items()
+        if "enum" in field and name in value
+    ]
+    return bool(tags) and all(tags)
+
+
+def _is_same(value: Any, member: Any) -> bool:
+    return bool(value == member) and isinstance(value, bool) is isinstance(member, bool)
+
+
+def pydantic(name: str, adapter: Any, defs: Schema) -> JsonType:
+    """Return the type of a model of pydantic: schema and conversion are its own.
+
+    What the schema refers to by name is put into `defs`.
+    """
+
+    def refer(prefix: str) -> tuple[Schema, Schema]:
+        made = adapter.json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+        return made, {f"{prefix}{one}": form for one, form in made.pop("$defs", {}).items()}
+
+    def convert(value: Any, path: str, found: Problems) -> Any:
+        try:
+            return adapter.validate_json(json.dumps(value))
+        except Exception as error:
+            if not (told := list(_told(error, path))):
+                raise
+            found += told
+
+    schema, own = refer("")
+    if any(one in defs and defs[one] != form for one, form in own.items()):
+        schema, own = refer(f"{name}_{len(defs)}_")
+    defs.update(own)
+    return JsonType(schema, convert, name)
 
 
 def _told(error: Exception, path: str) -> Iterator[str]:
@@ -382,50 +300,27 @@ def _told(error: Exception, path: str) -> Iterator[str]:
         yield f"{shorten(words, _SHOWN_ERROR)} at {path}{''.join(steps)}"
 
 
-def _words_of(schema: Mapping[str, Any]) -> str:
-    """Return what messages call a value of a foreign schema."""
+def _message(error: Exception) -> str:
+    plain = isinstance(error, ValueError | TypeError | AssertionError)
+    text = error_message(error) if plain else ""
+    return shorten(text or describe_error(error, _SHOWN_ERROR), _SHOWN_ERROR)
+
+
+def words_of(schema: Mapping[str, Any]) -> str:
+    """Return what messages call a value of a schema, whoever made it."""
+    if schema.get("anyOf") == DECIMAL["anyOf"]:
+        return "a decimal number"
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            return " or ".join(dict.fromkeys(map(_words_of, schema[key])))
+            return " or ".join(dict.fromkeys(map(words_of, schema[key])))
     if "enum" in schema:
         return "one of " + ", ".join(map(_shown, schema["enum"]))
     if "const" in schema:
         return _shown(schema["const"])
     if "$ref" in schema:
         return "object"
-    return _WORDS.get(str(schema.get("type")), "any value")
-
-
-def _bare(kind: JsonType) -> JsonType:
-    while isinstance(kind, Described):
-        kind = kind.kind
-    return kind
-
-
-def _fits(kind: JsonType, value: Any) -> bool:
-    problems: Problems = []
-    kind.read(value, "", problems)
-    return not problems
-
-
-def _is_near(arm: JsonType, value: Any) -> bool:
-    """Return whether a value is at least a list or an object, as the type wants it."""
-    if isinstance(arm, Record | Table | Pydantic):
-        return is_object(value)
-    return isinstance(arm, Array | FixedArray) and isinstance(value, list | tuple)
-
-
-def _name(arm: JsonType) -> str:
-    return arm.name if isinstance(arm, Record | Pydantic) else arm.words
-
-
-def refuse(kind: JsonType, value: Any, path: str, found: Problems) -> None:
-    """Add to `found` that a value is not of the type."""
-    found.append(_unexpected(kind, value, path))
-
-
-def _unexpected(kind: JsonType, value: Any, path: str) -> str:
-    return f"expected {kind.words} at {path}, not {_shown(value)}"
+    kind = str(schema.get("type"))
+    return _WORDS.get(str(schema.get("format")), _WORDS.get(kind, "any value"))
 
 
 def _shown(value: Any) -> str:
@@ -436,6 +331,11 @@ def _shown(value: Any) -> str:
     return shorten(text, _SHOWN)
 
 
+WHOLE_PATTERN = r"-?(0|[1-9][0-9]*)"
+DECIMAL_PATTERN = rf"{WHOLE_PATTERN}(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+DECIMAL = {
+    "anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{DECIMAL_PATTERN}$"}],
+}
 _WORDS = {
     "string": "str",
     "boolean": "bool",
@@ -444,4 +344,8 @@ _WORDS = {
     "null": "null",
     "object": "object",
     "array": "list",
+    "date": "a date (YYYY-MM-DD)",
+    "date-time": "a time (YYYY-MM-DDTHH:MM:SSZ)",
+    "time": "a time of day (HH:MM:SS)",
+    "uuid": "a UUID",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Set as AbstractSet
+from copy import deepcopy
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
@@ -15,7 +16,7 @@ from uuid import UUID
 
 from trimtab._types.annotations import type_of
 from trimtab._types.errors import ToolError
-from trimtab._types.json_types import MAX_PROBLEMS, Schema, resolve_root
+from trimtab._types.json_types import MAX_PROBLEMS, Schema, words_of
 from trimtab._types.text import field_names, shown
 
 T = TypeVar("T")
@@ -35,11 +36,10 @@ def json_schema(cls: type[Any]) -> Schema:
     Raises:
         ToolError: an annotation has no counterpart in JSON, or can't be resolved.
     """
-    defs: Schema = {}
-    made = resolve_root(type_of(cls).schema(defs), defs)
+    made = type_of(cls).schema
     if made.get("type") != "object":
         raise ToolError(f"{shown(cls)} is no JSON object; use a record with fields")
-    return {**made, "$defs": defs} if defs else made
+    return deepcopy(made)
 
 
 def from_json(cls: type[T], value: Any, *, name: str) -> T:
@@ -67,7 +67,12 @@ def from_json(cls: type[T], value: Any, *, name: str) -> T:
 
 def describe_fields(cls: type[Any]) -> str:
     """Return the fields of a record in one line: ``path (str), limit (int, optional)``."""
-    return type_of(cls).describe_fields()
+    schema = type_of(cls).schema
+    needed = schema.get("required", ())
+    return ", ".join(
+        f"{name} ({words_of(field)}{'' if name in needed else ', optional'})"
+        for name, field in schema.get("properties", {}).items()
+    )
 
 
 def to_json(value: Any) -> Any:
