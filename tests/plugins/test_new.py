@@ -54,3 +54,11 @@ def test_a_name_that_is_none_is_refused_and_nothing_is_written(name, tmp_path, c
     assert main(["new", "guidance", "--to", str(tmp_path / "made"), "--", name]) == 2
     assert "lower-case letters" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("name", ["plugins", "doctor", "help"])
+def test_a_command_that_could_never_run_is_refused(name, tmp_path, capsys):
+    assert main(["new", "command", name, "--to", str(tmp_path / "made")]) == 2
+    assert f"`trimtab {name}` is trimtab's own" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+    assert main(["new", "guidance", name, "--to", str(tmp_path / "made")]) == 0

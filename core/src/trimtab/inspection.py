@@ -5,6 +5,7 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "_cli.parsing": "RESERVED_COMMANDS",
         "_lazy": "lazy_names",
         "_plugins": ("normalise_full_name pip_install PluginInfo Problem Registry"),
         "_plugins.configuration": "state_home",

@@ -1,3 +1,6 @@
+from trimtab._cli.parsing import (
+    RESERVED_COMMANDS as RESERVED_COMMANDS,
+)
 from trimtab._lazy import (
     lazy_names as lazy_names,
 )

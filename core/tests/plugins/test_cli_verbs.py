@@ -163,11 +163,12 @@ def test_a_mistyped_option_of_a_verb_is_answered_with_its_usage_and_the_nearest(
     assert "unrecognized argument: ''" in trimtab("count", "one", "").stderr
 
 
-def test_trimtab_s_own_verbs_can_not_be_taken(site, trimtab):
-    install(site, "acme_verb", "raise SystemExit(3)", verb="plugins")
+@pytest.mark.parametrize("verb", ["plugins", "install", "help"])
+def test_trimtab_s_own_verbs_can_not_be_taken(site, trimtab, verb):
+    install(site, "acme_verb", "raise SystemExit(3)", verb=verb)
 
     assert trimtab("plugins", "list", "--kind", "commands").returncode == 0
     assert "acme" not in trimtab("--help").stdout
     done = trimtab("plugins", "doctor")
-    assert "acme:plugins can't be called: `trimtab plugins` is trimtab's own" in done.stdout
+    assert f"acme:{verb} can't be called: `trimtab {verb}` is trimtab's own" in done.stdout
     assert done.returncode == 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from trimtab._cli.explain import needed_configuration
-from trimtab._cli.parsing import OWN_COMMANDS, add_timeout
+from trimtab._cli.parsing import RESERVED_COMMANDS, add_timeout
 from trimtab._cli.probe import Named, ask, probe, providers_of, static_problem
 from trimtab._plugins import (
     WORDS,
@@ -56,7 +56,7 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
         problem = static_problem(entry)
         if problem:
             yield _about(entry, problem, "reinstall the package, or ask its authors")
-        if entry.group == "commands" and entry.name in OWN_COMMANDS:
+        if entry.group == "commands" and entry.name in RESERVED_COMMANDS:
             what = f"{entry.full_name} can't be called: `trimtab {entry.name}` is trimtab's own"
             yield _about(entry, what, "ask its authors to call the command otherwise")
         note = level_note(entry)

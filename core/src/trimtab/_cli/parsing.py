@@ -56,6 +56,8 @@ HOST_COMMANDS = {
     "doctor": "check the integration of a host",
 }
 _FOR_ALL = frozenset({"status"})
+RESERVED_COMMANDS = frozenset({*OWN_COMMANDS, *HOST_COMMANDS, "help"}) - _FOR_ALL
+"""Names of commands that a package can't offer, as they mean something of trimtab's own."""
 _Below = argparse._SubParsersAction
 _WRONG_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']{1,60})' \(choose from (?P<known>.*)\)$")
 

@@ -15,6 +15,7 @@ import attrs
 
 from trimtab import ConfigurationError
 from trimtab.inspection import (
+    RESERVED_COMMANDS,
     did_you_mean,
     entry_points_of,
     others_to_stderr,
@@ -75,6 +76,11 @@ def _run_new(options: argparse.Namespace) -> int:
         raise ConfigurationError(
             f"{sanitize(options.name, 80)!r} can't be the name of a plugin: use lower-case "
             "letters, digits and single hyphens, beginning with a letter, such as look-first."
+        )
+    if options.kind == "command" and options.name in RESERVED_COMMANDS:
+        raise ConfigurationError(
+            f"A command {options.name!r} could never run: `trimtab {options.name}` is trimtab's "
+            "own. Choose another name."
         )
     folder = options.to or Path(f"trimtab-{options.name}")
     if folder.exists():
