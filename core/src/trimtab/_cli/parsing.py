@@ -165,8 +165,7 @@ def _add_installed(
     entries = [
         entry
         for entry in registry.of("commands")
-        if entry.name not in {*OWN_COMMANDS, *HOST_COMMANDS}
-        and not entry.name.startswith(about_hosts)
+        if entry.name not in RESERVED_COMMANDS | _FOR_ALL and not entry.name.startswith(about_hosts)
     ]
     for name in dict.fromkeys(entry.name for entry in entries):
         if described or name == command:
