@@ -128,14 +128,14 @@ def test_a_table_that_may_be_meant_for_a_prompt_without_one_is_named(write, capl
     ("text", "message"),
     [
         ("alow = []", "unknown key 'alow'. Did you mean 'allow'?"),
-        ("allow = 'x'", "allow must be a list, not 'x'."),
-        ("allow = [1]", "allow must be a list of texts, not 1."),
+        ("allow = 'x'", "allow must be an array, not 'x'."),
+        ("allow = [1]", "allow must be an array of texts, not 1."),
         ("require = ['a b']", "require holds 'a b'; write e.g. 'acme-nudges>=0.1'."),
         ("prompts = 3", "prompts must be a table, not 3."),
         ("[prompts]\nx = 1", "[prompts.x]: it must be a table, not 1."),
         ("[hosts]\nx = 1", "[hosts.x]: it must be a table, not 1."),
         ('[prompts."a/b"]\nguidence = []', "[prompts.\"a/b\"]: unknown key 'guidence'. Did you me"),
-        ('[prompts."a/b"]\nguidance = "x"', "guidance must be a list, not 'x'."),
+        ('[prompts."a/b"]\nguidance = "x"', "guidance must be an array, not 'x'."),
         (
             "[prompts.a.b]\nguidance = []",
             'one key: [prompts."a/b"].',

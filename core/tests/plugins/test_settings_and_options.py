@@ -86,7 +86,7 @@ def test_an_option_given_as_a_setting_is_refused(settings: Any) -> None:
         ('guidance_providers = ["mine"]', "In a file its name is 'guidance'"),
         ('completion_checkers = ["mine"]', "In a file its name is 'completion'"),
         ('recorder = ["mine"]', "Did you mean 'recorders'"),
-        ('guidance = "mine"', "guidance must be a list, not 'mine'"),
+        ('guidance = "mine"', "guidance must be an array, not 'mine'"),
     ],
 )
 def test_a_file_names_the_right_place(tmp_path: Path, line: str, problem: str) -> None:

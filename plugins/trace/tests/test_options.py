@@ -16,8 +16,8 @@ from trimtab.inspection import ProviderOptionsError
     [
         ({"durability": "x"}, 'expected one of "none", .*, "each" at durability, not "x"'),
         ({"redact": [3]}, r"expected str at redact\[0\], not 3"),
-        ({"redact": 3}, "expected list or None at redact, not 3"),
-        ({"redact": "key"}, 'expected list or None at redact, not "key"'),
+        ({"redact": 3}, "expected array or None at redact, not 3"),
+        ({"redact": "key"}, 'expected array or None at redact, not "key"'),
     ],
 )
 def test_a_wrong_option_is_named_and_the_package_is_not_blamed(

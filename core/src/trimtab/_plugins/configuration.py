@@ -222,6 +222,7 @@ class Configuration:
 
 
 _Types = tuple[type, ...]
+_WORDS_OF_TOML = {**TYPE_WORDS, list: "an array"}
 
 
 def keys_of(record: type[Any]) -> dict[str, _Types]:
@@ -299,7 +300,7 @@ def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -
                 f"Known here: {quoted_list(keys)}."
             )
         if type(value) not in keys[key]:
-            raise place.error(f"{key} must be {TYPE_WORDS[keys[key][-1]]}, not {value!r:.60}.")
+            raise place.error(f"{key} must be {_WORDS_OF_TOML[keys[key][-1]]}, not {value!r:.60}.")
 
 
 def _hint(key: str, keys: Mapping[str, _Types]) -> str:
@@ -326,7 +327,7 @@ def _texts(table: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
     values = table.get(key, [])
     for value in values:
         if not isinstance(value, str):
-            raise place.error(f"{key} must be a list of texts, not {value!r:.60}.")
+            raise place.error(f"{key} must be an array of texts, not {value!r:.60}.")
     return tuple(values)
 
 

@@ -193,7 +193,9 @@ class _OptionResolver(Resolver):
     is_table = staticmethod(lambda value: isinstance(value, Mapping))
 
     def resolve(self, annotation: Any, where: str) -> JsonType:
-        return _NONE if annotation in (None, type(None)) else super().resolve(annotation, where)
+        made = _NONE if annotation in (None, type(None)) else super().resolve(annotation, where)
+        word = _WORDS_OF_TOML.get(str(made.schema.get("type")))
+        return attrs.evolve(made, told=word) if word and not made.told else made
 
     def leaf(self, kind: Any, cls: Any, where: str) -> JsonType:
         if cls is float:
@@ -236,4 +238,5 @@ _NONE = scalar({"type": "null"}, lambda value: value is None, words="None")
 _FLOAT = scalar(  # unlike JSON, Python and TOML have infinity
     {"type": "number"}, lambda value: is_number(value) and not isnan(value), float
 )
+_WORDS_OF_TOML = {"array": "array", "object": "table"}
 _AS_IN_JSON = frozenset({str, bool, int})

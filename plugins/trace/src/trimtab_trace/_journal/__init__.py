@@ -80,7 +80,7 @@ def read_redact(value: Any) -> tuple[str, ...]:
     )
     if not fine or len(value) > _MOST_ENTRIES:
         raise ValueError(
-            f"redact must be a list of at most {_MOST_ENTRIES} texts with which secrets "
+            f"redact must be an array of at most {_MOST_ENTRIES} texts with which secrets "
             f"begin, each of 1 to {_LONGEST_ENTRY} characters."
         )
     return tuple(value)
