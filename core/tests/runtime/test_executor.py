@@ -244,6 +244,19 @@ def test_an_object_with_an_async_call_is_awaited(run):
     assert answer.text == "a"
 
 
+def test_what_an_async_tool_keeps_of_an_earlier_call_is_named_with_the_remedy(run):
+    async def keep(params, *, context):
+        kept.append(asyncio.get_running_loop())
+        kept[0].call_soon(print)
+
+    kept, executor = [], ToolExecutor(run, [Tool("read", "Read.", Path, keep)])
+    executor.execute(ToolCall("read", {"path": "a"}, "c1"))
+    answer = executor.execute(ToolCall("read", {"path": "a"}, "c2"))
+
+    assert answer.text.startswith("RuntimeError: Event loop is closed. Here each call of an async")
+    assert "await aevaluate()" in answer.text
+
+
 def test_two_tools_of_one_name_are_refused(run):
     with pytest.raises(ToolError, match="two tools are called 'read'"):
         ToolExecutor(run, [TOOLS[0], Tool("read", "", Path, fail)])

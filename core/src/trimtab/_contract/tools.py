@@ -158,8 +158,8 @@ class Tool(Generic[Params, Value]):
         description: when and how to use it, for the model.
         params: the record of its arguments, see `json_schema`.
         handler: ``handler(params, *, context) -> ToolResult``, plain or ``async def``. Where no
-            event loop runs, each ``async def`` call gets one of its own, so it must open its
-            clients itself.
+            event loop runs (``evaluate``, ``complete``), each ``async def`` call gets one of its
+            own: it opens its clients itself, or the prompt is evaluated with ``aevaluate``.
         sequential: calls run alone, in the order of the response: after the calls before them
             have ended, and before those behind them begin. For tools that change a state which
             other calls depend on.

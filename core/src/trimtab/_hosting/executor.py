@@ -294,6 +294,12 @@ class ToolExecutor:
         return answer
 
 
+_ANOTHER_LOOP = (
+    ". Here each call of an async tool has an event loop of its own, in which a client of an "
+    "earlier call can't be used: open it in the handler, or await aevaluate() or acomplete()"
+)
+
+
 @attrs.frozen(eq=False)
 class _Bound:
     """A call with all that its handler needs; whatever that does, it has an answer."""
@@ -308,7 +314,10 @@ class _Bound:
             value = self._run()
             return self._ended(wait_for(value) if inspect.isawaitable(value) else value)
         except RAISED as error:
-            return self._failed(error)
+            failed = self._failed(error)
+            if isinstance(error, RuntimeError) and "loop" in str(error):  # asyncio's own words
+                return attrs.evolve(failed, text=failed.text + _ANOTHER_LOOP)
+            return failed
 
     async def aanswer(self) -> ToolAnswer:
         try:
