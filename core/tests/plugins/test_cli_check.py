@@ -127,6 +127,32 @@ def test_a_table_of_a_prompt_that_the_code_lacks_is_named(trimtab: Any) -> None:
     assert "No module named 'my_agnt'" in trimtab("check", "--import", "my_agnt").stdout
 
 
+def test_what_an_extra_brings_is_named_with_the_extra(trimtab: Any, site: Any) -> None:
+    requires = ("trimtab>=0.1,<0.2", 'not-there>=2; python_version > "3" and extra == "look"')
+    site.add(
+        "acme",
+        entries="[trimtab.guidance]\nloop = acme_loop:Loop\n",
+        requires=requires,
+        acme_loop="import not_there.part",
+    )
+    write("[prompts.'a/b']\nguidance = ['loop']\n")
+
+    ((_, wrong),) = problems(trimtab("check", "--json"))
+
+    assert "No module named 'not_there'. Install what it needs: " in wrong
+    assert "acme[look]" in wrong
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_wrong_switch_is_said_once(trimtab: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("TRIMTAB_PLUGINS", "of")
+    write("[prompts.'a/b']\nguidance = ['loop', 'loop']\n")
+
+    assert [what for _, what in problems(trimtab("check", "--json"))] == [
+        "TRIMTAB_PLUGINS='of': write 'on' or 'off'."
+    ]
+
+
 READS = """
 from trimtab import ConfigurationError
 def read(configuration):

@@ -202,7 +202,8 @@ def run_check(options: argparse.Namespace) -> int:
     path = str(configuration.path)
     named = providers_of(configuration)
     problems = [*from_setup(path, discover())]
-    problems += _unbuilt(path, named, configuration.prompts, options.timeout)
+    if not any(one.is_error and one.where == _ENVIRONMENT for one in problems):
+        problems += _unbuilt(path, named, configuration.prompts, options.timeout)
     problems += _wrong_tables(configuration, options.timeout)
     if options.modules:
         problems += _undeclared(configuration, options.modules, options.timeout)

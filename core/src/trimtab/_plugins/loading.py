@@ -19,10 +19,12 @@ from typing import Any
 from trimtab._plugins import (
     PluginInfo,
     level_note,
+    normalise_name,
     parameters_of,
     pip_install,
     title,
 )
+from trimtab._plugins.discovery import installed_requirements, requirement_name
 from trimtab._types.errors import (
     ProviderInvalid,
     ProviderLoadError,
@@ -143,13 +145,27 @@ def _import(entry: PluginInfo) -> ModuleType:
             error = _failed[key] = fresh
     raise ProviderLoadError(
         f"Can't load the {title(entry)}: importing {entry.module} failed with "
-        f"{describe_error(error)}. "
-        f"{_repair(entry)}"
+        f"{describe_error(error)}. {_extra(entry, error) or _repair(entry)}"
     ) from error
 
 
 def _repair(entry: PluginInfo) -> str:
     return f"Repair or replace the package: {pip_install(entry.distribution, how='reinstall')}"
+
+
+_EXTRA = re.compile(r"extra *== *['\"]([\w.-]+)")
+
+
+def _extra(entry: PluginInfo, error: BaseException) -> str:
+    """Say which extra of the package brings a module that is missing; empty if none is known to."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return ""
+    missing = normalise_name(error.name.partition(".")[0])
+    for requirement in installed_requirements(entry.distribution):
+        extra = _EXTRA.search(requirement)
+        if extra and requirement_name(requirement) == missing:
+            return f"Install what it needs: {pip_install(f'{entry.distribution}[{extra[1]}]')}"
+    return ""
 
 
 def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> Any:

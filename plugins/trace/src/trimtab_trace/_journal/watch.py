@@ -15,8 +15,9 @@ from itertools import islice
 from pathlib import Path
 
 import attrs
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.layout import Layout
+from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
@@ -260,15 +261,6 @@ def watch(parser: argparse.ArgumentParser) -> None:
 
 def run_watch(_: argparse.Namespace) -> int:
     """Show the sessions until ``q`` is pressed."""
-    try:
-        from rich.console import Console
-        from rich.live import Live
-
-    except ImportError as error:
-        raise TrimtabError(
-            f"trimtab watch needs {error.name}: pip install 'trimtab-trace[watch]'. "
-            "trimtab status --follow does without."
-        ) from None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise TrimtabError("trimtab watch needs a terminal; see trimtab status --follow")
 
