@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import attrs
 
-from trimtab._events import CallOrigin, Evidence, Outcome, ToolCall
+from trimtab._events import CallOrigin, Evidence, Outcome, ToolCall, ToolInvoked
 from trimtab._hosting.executor import RAISED, format_error, named
 from trimtab._types.errors import SessionError, is_cancelled
 from trimtab._types.text import shown
@@ -93,15 +93,12 @@ class AskedCalls:
         self.strict = strict
         self._lock = Lock()
         last = run.state.last_response
-        self._open = list(last.tool_calls) if last is not None else []
-        self._known = frozenset(call.call_id for call in self._open)
-        self._ended: Counter[str] = Counter()  # of the known ones, by way of this object
+        self._asked = last.tool_calls if last is not None else ()
+        self._open = list(self._asked)
         self._raised: dict[str, Raised] = {}
         self._told: Counter[str] = Counter()
         self._left: deque[str] = deque(maxlen=REMEMBERED)
-        asked = Counter(call.call_id for call in self._open)
         self._open = list(self.pending)
-        self._ended.update(asked - Counter(call.call_id for call in self._open))
         # Calls that started and will be started again: in an earlier process, where they were
         # interrupted to ask the user, or where they raised.
         self._begun: Counter[str] = Counter(
@@ -112,23 +109,25 @@ class AskedCalls:
     def replace(self, calls: Iterable[ToolCall]) -> None:
         """Start with the calls of a new response; see `end_open`."""
         with self._lock:
-            self._open = list(calls)
-            self._known = frozenset(call.call_id for call in self._open)
-            self._ended.clear()
+            self._asked = tuple(calls)
+            self._open = list(self._asked)
 
     @property
     def pending(self) -> tuple[ToolCall, ...]:
         with self._lock:
-            asked, ours = tuple(self._open), self._ended.copy()
+            asked, ours = tuple(self._open), _ids(self._asked) - _ids(self._open)
         last = self._run.state.last_response
         if not asked or last is None:
             return asked
         # The run has its last 64 calls at hand; for more, the session searches its record.
         many = 2 * len(asked) if len(asked) > MANY else 0
         recent = self._run.recent_tool_calls(max(len(self._run.state.recent), many))
-        ended = Counter(call.call_id for call in recent if (call.turn or 0) >= (last.turn or 0))
+        ended = _ids(call for call in recent if (call.turn or 0) >= (last.turn or 0))
         ended.subtract(ours)
         return tuple(_without(asked, ended))
+
+    def _knows(self, call_id: str) -> bool:
+        return any(call.call_id == call_id for call in self._asked)
 
     def find(self, call: ToolCall | str) -> ToolCall:
         if isinstance(call, ToolCall):
@@ -146,17 +145,16 @@ class AskedCalls:
             found = self._close(call_id, call)
             if found is not None:
                 return found
-            if call_id in self._known:
+            if self._knows(call_id):
                 raise SessionError(f"call {call_id!r:.100} has its answer already: answer it once")
             if call_id and call_id in self._left:
                 raise SessionError(f"call {call_id!r:.100} ended without an answer: it came late")
         return named(call) if isinstance(call, ToolCall) else None
 
     def give_back(self, call: ToolCall | None) -> None:
-        if call is not None:
+        if call is not None and self._knows(call.call_id):
             with self._lock:
                 self._open.append(call)
-                self._ended[call.call_id] -= 1
 
     # While a tool runs.
 
@@ -166,13 +164,13 @@ class AskedCalls:
         call_id = call.call_id
         with self._lock:
             asked = sum(known.call_id == call_id for known in self._open)
-            if call_id in self._known and not asked:
+            if self._knows(call_id) and not asked:
                 return  # it has its answer: a retried step of the runtime
             self._raised.pop(call_id, None)
             again = self._begun[call_id] > 0
             if again:
                 self._begun[call_id] -= 1
-            elif call_id in self._known and len(self._run.state.running.get(call_id, ())) >= asked:
+            elif self._knows(call_id) and len(self._run.state.running.get(call_id, ())) >= asked:
                 again = True  # the runtime runs it anew, and has not told what became of it
             else:
                 self._began[call_id] = self._run.active_seconds
@@ -232,7 +230,7 @@ class AskedCalls:
             for start in starts
             if start.caller is CallOrigin.MODEL
         ]
-        never = _without(asked, Counter(call.call_id for call in begun))
+        never = _without(asked, _ids(begun))
         with self._lock:
             self._open = []
             self._begun.clear()
@@ -256,7 +254,6 @@ class AskedCalls:
             return None
         found = next((known for known in same if known is call), same[0])
         self._open = [known for known in self._open if known is not found]
-        self._ended[call_id] += 1
         return found
 
     def _record(self, raised: Raised, outcome: Outcome) -> None:
@@ -319,6 +316,10 @@ def end_of(error: BaseException) -> tuple[Outcome, str]:
     if isinstance(error, RAISED) and not is_cancelled(error):
         return Outcome.ERROR, format_error(error)
     return Outcome.INTERRUPTED, "interrupted"
+
+
+def _ids(calls: Iterable[ToolCall | ToolInvoked]) -> Counter[str]:
+    return Counter(call.call_id for call in calls)
 
 
 def _without(calls: Iterable[ToolCall], counted: Counter[str]) -> list[ToolCall]:

@@ -63,7 +63,7 @@ class Slice(Generic[T]):
 
     def latest(self) -> T | None:
         """Return the newest record, or None."""
-        return self._items[-1] if self._items else None
+        return next(self.newest(), None)
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
         """Return the records for which `predicate` is true."""
@@ -71,7 +71,7 @@ class Slice(Generic[T]):
 
     def tail(self, n: int) -> tuple[T, ...]:
         """Return the last `n` records; none for n ≤ 0."""
-        return tuple(self._items[-n:]) if n > 0 else ()
+        return tuple(islice(self.newest(), n))[::-1] if n > 0 else ()
 
     def newest(self) -> Iterator[T]:
         """Yield the records, newest first; take no longer than it takes to read some of them."""
@@ -161,9 +161,6 @@ class RecentSlice(Slice[T], Generic[T]):
         # Who reads without the lock may see a record that isn't counted yet.
         return max(0, self._taken - len(self._items))
 
-    def tail(self, n: int) -> tuple[T, ...]:
-        return tuple(self._items)[-n:] if n > 0 else ()
-
     def newest(self) -> Iterator[T]:
         kept: tuple[T, ...] = tuple(self._items)  # at once, for others may add records meanwhile
         return reversed(kept)
@@ -238,12 +235,6 @@ class ToolLog(Slice[ToolInvoked]):
 
     def all(self) -> tuple[ToolInvoked, ...]:
         return tuple(self.newest())[::-1]
-
-    def latest(self) -> ToolInvoked | None:
-        return next(self.newest(), None)
-
-    def tail(self, n: int) -> tuple[ToolInvoked, ...]:
-        return tuple(islice(self.newest(), n))[::-1] if n > 0 else ()
 
     def newest(self) -> Iterator[ToolInvoked]:
         batches, items = self._state
