@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar
 
 import attrs
 from attrs.validators import optional
@@ -221,36 +220,16 @@ class Configuration:
     require: tuple[str, ...] = ()
 
 
-_Types = tuple[type, ...]
 _WORDS_OF_TOML = {**TYPE_WORDS, list: "an array"}
 
 
-def keys_of(record: type[Any]) -> dict[str, _Types]:
-    """Return the keys of the table that becomes a record: its fields, and what TOML has for them.
-
-    Args:
-        record: its fields `provider` and `path` are no keys.
-    """
-    hints = get_type_hints(record)
-    return {
-        field.name: _written_as(hints[field.name])
-        for field in attrs.fields(record)
-        if field.name not in ("provider", "path")
-    }
+def keys_of(record: type[Any]) -> tuple[str, ...]:
+    """Return the keys of the table that becomes a record: its fields but `provider` and `path`."""
+    names = (field.name for field in attrs.fields(record))
+    return tuple(name for name in names if name not in ("provider", "path"))
 
 
-def _written_as(kind: Any) -> _Types:
-    if NoneType in get_args(kind):
-        return _written_as(get_args(kind)[0])
-    origin = get_origin(kind) or kind
-    if origin is float:
-        return int, float
-    if origin is Mapping or attrs.has(origin):
-        return (dict,)
-    return ({tuple: list, Literal: str}.get(origin, origin),)
-
-
-COMMON_KEYS: dict[str, _Types] = {"use": (str,), "options": (dict,), "optional": (bool,)}
+COMMON_KEYS = ("use", "options", "optional")
 _BARE = LazyPattern("[A-Za-z0-9_-]+")
 _PYTHON_NAMES = {
     "guidance_providers": "guidance",
@@ -278,32 +257,36 @@ class Place:
 
 def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
     _check(data, keys_of(Configuration), place)
-    prompts = data.get("prompts", {})
+    prompts = _of(dict, data.get("prompts", {}), "prompts", place)
+    hosts = _of(dict, data.get("hosts", {}), "hosts", place)
     return Configuration(
         prompts={
             name: _prompt(table, place.into("prompts", name)) for name, table in prompts.items()
         },
         hosts={
-            name: _a_table(table, place.into("hosts", name))
-            for name, table in data.get("hosts", {}).items()
+            name: _of(dict, table, "it", place.into("hosts", name)) for name, table in hosts.items()
         },
         allow=_texts(data, "allow", place) if "allow" in data else None,
         require=_requirements(data, place),
     )
 
 
-def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -> None:
-    for key, value in table.items():
+def _check(table: Mapping[str, Any], keys: Sequence[str], place: Place) -> None:
+    for key in table:
         if key not in keys:
             raise place.error(
                 f"unknown key {sanitize(key, 80)!r}.{_hint(key, keys)} "
                 f"Known here: {quoted_list(keys)}."
             )
-        if type(value) not in keys[key]:
-            raise place.error(f"{key} must be {_WORDS_OF_TOML[keys[key][-1]]}, not {value!r:.60}.")
 
 
-def _hint(key: str, keys: Mapping[str, _Types]) -> str:
+def _of(kind: type[T], value: Any, what: str, place: Place) -> T:
+    if not isinstance(value, kind):
+        raise place.error(f"{what} must be {_WORDS_OF_TOML[kind]}, not {value!r:.60}.")
+    return value
+
+
+def _hint(key: str, keys: Sequence[str]) -> str:
     """Return what an unknown key may be: misspelt, of another kind, or an option of a provider."""
     if key in _PYTHON_NAMES and "guidance" in keys:
         return f" In a file its name is {_PYTHON_NAMES[key]!r}."
@@ -317,14 +300,8 @@ def _hint(key: str, keys: Mapping[str, _Types]) -> str:
     return meant
 
 
-def _a_table(value: Any, place: Place) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise place.error(f"it must be a table, not {value!r:.60}.")
-    return value
-
-
 def _texts(table: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
-    values = table.get(key, [])
+    values = _of(list, table.get(key, []), key, place)
     for value in values:
         if not isinstance(value, str):
             raise place.error(f"{key} must be an array of texts, not {value!r:.60}.")
@@ -340,14 +317,15 @@ def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
 
 
 def _prompt(value: Any, place: Place) -> PromptSettings:
-    table = _a_table(value, place)
+    table = _of(dict, value, "it", place)
     _refuse_unquoted_names(table, place)
     _check(table, keys_of(PromptSettings), place)
     read: Any = {k: _providers(table[k], k, place) for k in IN_FILES if k in table}
     if "budget" in table:
         inside = place.into("budget")
-        _check(table["budget"], keys_of(Budget), inside)
-        read["budget"] = _made(partial(Budget, **table["budget"]), inside)
+        limits = _of(dict, table["budget"], "budget", place)
+        _check(limits, keys_of(Budget), inside)
+        read["budget"] = _made(partial(Budget, **limits), inside)
     return _made(partial(PromptSettings, **{**table, **read}), place)
 
 
@@ -355,7 +333,8 @@ def _made(make: Callable[[], T], place: Place, what: str = "") -> T:
     try:
         return make()
     except (TypeError, ValueError) as error:
-        raise place.error(f"{what}{error_message(error)}.") from error
+        message = error_message(error).replace("True or False", "true or false")  # as in TOML
+        raise place.error(f"{what}{message}.") from error
 
 
 def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
@@ -366,25 +345,27 @@ def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
             raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
 
 
-def _providers(items: list[Any], kind: str, place: Place) -> tuple[ProviderConfig, ...]:
-    keys = {**COMMON_KEYS, **keys_of(IN_FILES[kind])}
+def _providers(items: Any, kind: str, place: Place) -> tuple[ProviderConfig, ...]:
+    keys = (*COMMON_KEYS, *keys_of(IN_FILES[kind]))
     make = _feedback if kind == ProviderKind.FEEDBACK else CONFIGS[ProviderKind(kind)]
     return tuple(
         _provider(item, make, keys, attrs.evolve(place, detail=f"{kind}[{index}]"))
-        for index, item in enumerate(items)
+        for index, item in enumerate(_of(list, items, kind, place))
     )
 
 
 def _provider(
-    item: Any, make: Callable[..., ProviderConfig], keys: Mapping[str, _Types], place: Place
+    item: Any, make: Callable[..., ProviderConfig], keys: Sequence[str], place: Place
 ) -> ProviderConfig:
     table: Any = {"use": item} if isinstance(item, str) else item
     if not isinstance(table, dict):
         raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
-    if not str(table.get("use", "")).strip():
+    name = table.get("use")
+    if not isinstance(name, str) or not name.strip():
         raise place.error("the key 'use' must name the provider.")
     _check(table, keys, place)
-    reference = ProviderRef(table["use"], table.get("options", {}), table.get("optional", False))
+    options = _of(dict, table.get("options", {}), "options", place)
+    reference = _made(partial(ProviderRef, name, options, table.get("optional", False)), place)
     settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
     return _made(partial(make, reference, **settings), place, f"{sanitize(reference.name, 80)}: ")
 

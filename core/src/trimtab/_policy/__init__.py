@@ -82,7 +82,7 @@ class FeedbackTrigger:
         default=None, converter=bounded, validator=number(0, above=True, optional=True)
     )
     on_file_created: str | None = attrs.field(default=None, validator=_path_below)
-    reset_by: str | None = None
+    reset_by: str | None = attrs.field(default=None, validator=text(optional=True))
     backoff: float = attrs.field(default=1.0, validator=number(1))
     max_per_run: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
 
