@@ -17,8 +17,8 @@ from trimtab._boundary import (
     call_in_turn,
     is_inside,
 )
-from trimtab._contract import BoundRun
-from trimtab._events import Provenance, ProviderKind
+from trimtab._contract import BoundRun, GuidanceContext
+from trimtab._events import DecisionPoint, Provenance, ProviderKind
 from trimtab._events.guidance import ProviderFaulted, ProviderQuarantined, ProviderSlow
 from trimtab._types.errors import SessionError
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
+_ASKED_BY_ITSELF = "a provider must not ask the run that is asking it"
 FAILURES_BEFORE_QUARANTINE = 3
 MOST_CHECKS = 8
 """How many checks of one run may be under way at once; beyond, a checker asks its own run."""
@@ -89,7 +90,8 @@ class ProviderInvoker:
 
         `spent` are seconds that a provider has taken already for the same answer.
         """
-        self._refuse_provider()
+        if is_inside(self):
+            raise SessionError(_ASKED_BY_ITSELF)
         is_known = getattr(self._thread, "known", False)
         if not (is_known or self._nobody_is_called(asks)):
             return []
@@ -104,7 +106,8 @@ class ProviderInvoker:
 
     def check(self, ask: Ask, context: Any, timeout: float) -> Reply[Any]:
         """Call a completion checker, which may take its time: others need not wait for it."""
-        self._refuse_provider()
+        if is_inside(self):
+            raise SessionError(_ASKED_BY_ITSELF)
         if len(self._checks) >= MOST_CHECKS:
             error = f"{MOST_CHECKS} checks of this run are under way: does a checker ask its run?"
             self.failed(ask.source, ask.hook, error)
@@ -127,7 +130,7 @@ class ProviderInvoker:
     def share(self, feeds: Feeds) -> None:
         """Bring the projections up to date that providers share, unless one of them is asking."""
         names = feeds.shared
-        if not names or is_inside(self):
+        if is_inside(self):
             return
         if self._shares[0] is not names:
             known, kind = feeds.feeds, ProviderKind.GUIDANCE
@@ -135,10 +138,6 @@ class ProviderInvoker:
             self._shares = names, tuple(asks)
         feeds.is_shared = True
         self._call(self._shares[1], None, None, set())
-
-    def _refuse_provider(self) -> None:
-        if is_inside(self):
-            raise SessionError("a provider must not ask the run that is asking it")
 
     def _nobody_is_called(self, asks: Sequence[Ask]) -> bool:
         """Wait for the calls that are under way; record as a fault what does not end."""
@@ -239,10 +238,13 @@ class _Followed(NamedTuple):
 
 
 def _followed(entries: Sequence[GuidanceEntry], feeds: Mapping[str, Feed]) -> _Followed:
-    followed = [(feeds[entry.name], entry.ask) for entry in entries if entry.name in feeds]
-    asks = tuple([(feed, ask._replace(work=feed.may_speak)) for feed, ask in followed])
-    others = tuple([entry for entry in entries if entry.name not in feeds])
-    return _Followed(entries, feeds, asks, others)
+    asks, others = [], []
+    for entry in entries:
+        if (feed := feeds.get(entry.source.name)) is None:
+            others.append(entry)
+        else:
+            asks.append((feed, Ask(entry.source, entry.hook, feed.may_speak)))
+    return _Followed(entries, feeds, tuple(asks), tuple(others))
 
 
 class OpenRun(BoundRun):
@@ -269,6 +271,7 @@ class OpenRun(BoundRun):
         self.tools = None if host.tools is None else host.tools | ours
         self.rendered: RenderedPrompt[Any] | None = None
         self.invoker = ProviderInvoker(self)
+        self.contexts = {p: GuidanceContext(run=self, decision_point=p) for p in DecisionPoint}
         resets = (entry.trigger.reset_by for entry in prompt.table.feedback)
         state.feedback.watched = frozenset(filter(None, resets))
 

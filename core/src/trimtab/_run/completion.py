@@ -86,7 +86,7 @@ def _verdict(
     asked: list[CheckEntry] = []
     for entry in entries:
         asked.append(entry)
-        reply = run.invoker.check(entry.ask, context, entry.timeout)
+        reply = run.invoker.check(entry, context, entry.timeout)
         result = reply.value or TaskCompletionResult.unverified(
             f"the checker {entry.source.name!r} failed: {reply.error}"
         )
@@ -220,7 +220,7 @@ def _ask(
             return None
         feedback.reserved.add(name)
     try:
-        value = run.invoker.call(entry.ask, FeedbackContext(run), timeout).value
+        value = run.invoker.call(entry, FeedbackContext(run), timeout).value
         if value is None or run.state.closed:
             return None
         return _deliver(run, entry, value, created=created, replayed=replayed)

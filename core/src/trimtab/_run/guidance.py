@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab._boundary import NOTHING as NO_ANSWER
 from trimtab._contract import GuidanceContext
 from trimtab._events import DecisionPoint, Delivery
 from trimtab._events.guidance import (
@@ -63,11 +64,13 @@ def guide(
     replayed: bool,
 ) -> GuidanceBatch:
     """Ask providers, choose, and record what is delivered."""
-    context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
-    replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)
-    answers = [(e, r) for e, r in zip(entries, replies, strict=False) if r.value is not None]
-    if not answers:
+    context = run.contexts[point]
+    if pending:
+        context = attrs.evolve(context, pending_tool_calls=pending)
+    replies = run.invoker.ask(entries, context, timeout)
+    if replies.count(NO_ANSWER) == len(replies):
         return NOTHING
+    answers = [(e, r) for e, r in zip(entries, replies, strict=False) if r.value is not None]
     found = [_candidate(run, entry, reply, context, timeout) for entry, reply in answers]
     candidates = [candidate for candidate in found if candidate is not None]
     if not candidates:

@@ -177,11 +177,12 @@ class Recordings:
             feedback_delivery=table.feedback_delivery,
             state_folder=table.state_folder,
         )
-        for source, hook, start in recorders:
-            reply = run.invoker.call(Ask(source, hook, partial(_opened, start)), context, timeout)
+        for ask in recorders:
+            opens = Ask(ask.source, ask.hook, partial(_opened, ask.work))
+            reply = run.invoker.call(opens, context, timeout)
             if reply.value is not None:
                 record, close = reply.value
-                feed = RecorderFeed(run, source, record, timeout)
+                feed = RecorderFeed(run, ask.source, record, timeout)
                 self._open.append((feed, close))
                 run.session._attach(feed)
 

@@ -125,9 +125,7 @@ class Run(OpenRun):
         # An episode is followed by providers that have nothing to say of their own; a failure
         # counts until the provider has been asked and answers; with a timeout nothing runs on
         # this thread.
-        if episodes.open or state.faults or timeout is not None:
-            return entries
-        if not state.feeds.quiet_feeds:
+        if not state.feeds.quiet_feeds or episodes.open or state.faults or timeout is not None:
             return entries
         return self.invoker.not_quiet(entries)
 

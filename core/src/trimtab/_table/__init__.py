@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
 from trimtab._boundary import (
     Ask,
-    ask_by_hook,
     ask_by_method,
     call,
     check_by,
-    feedback_by_hook,
     feedback_by_methods,
+    own_feedback,
+    proposal_by_hook,
     provide_by_method,
 )
 from trimtab._events import DecisionPoint, Provenance, ProviderKind
@@ -35,33 +36,28 @@ FeedbackDelivery = Literal["first", "all"]
 
 
 @attrs.frozen(eq=False, repr=False)
-class GuidanceEntry:
+class GuidanceEntry(Ask):
     """One guidance provider at one decision point.
 
+    Its `work` returns None if the provider has nothing to say or is not confident enough; a
+    proposal; or a classification: relevant, so that `provide` makes the text, or not relevant but
+    with an episode, which has ended.
+
     Attributes:
-        ask: asks the provider. Returns None if it has nothing to say or is not confident enough;
-            a proposal; or a classification: relevant, so that `provide` makes the text, or not
-            relevant but with an episode, which has ended.
         category: of its injections that name none.
-        provide: makes the text of a relevant classification; None if `ask` returns proposals.
+        provide: makes the text of a relevant classification; None if `work` returns proposals.
         paces_itself: whether only limits apply to it, no pauses.
     """
 
-    ask: Ask
     config: GuidanceProviderConfig
     order: int
     category: str
     provide: Ask | None = None
     paces_itself: bool = False
-    source: Provenance = attrs.field(
-        init=False, default=attrs.Factory(lambda entry: entry.ask.source, takes_self=True)
-    )
-    name: str = attrs.field(
-        init=False, default=attrs.Factory(lambda entry: entry.ask.source.name, takes_self=True)
-    )
 
 
-class FeedbackEntry(NamedTuple):
+@attrs.frozen(eq=False, repr=False)
+class FeedbackEntry(Ask):
     """One feedback provider and when it is asked.
 
     Attributes:
@@ -69,15 +65,12 @@ class FeedbackEntry(NamedTuple):
             without a limit of turns, never asks it.
     """
 
-    ask: Ask
-    source: Provenance
     trigger: FeedbackTrigger
     limits_only: bool = False
 
 
-class CheckEntry(NamedTuple):
-    ask: Ask
-    source: Provenance
+@attrs.frozen(eq=False, repr=False)
+class CheckEntry(Ask):
     timeout: float
 
 
@@ -156,26 +149,29 @@ def _guide(
     paced = getattr(type(instance), "paces_itself", False) is True
     threshold = config.min_confidence
     if own is not None:
-        ask = Ask(source, hook, ask_by_hook(own, threshold, hook))
-        return GuidanceEntry(ask, config, order, category, paces_itself=paced)
-    ask = Ask(source, hook, ask_by_method(provider.methods["classify"], threshold))
+        read = proposal_by_hook(threshold, hook)
+        return GuidanceEntry(
+            source, hook, own, config, order, category, paces_itself=paced, read=read
+        )
+    ask = ask_by_method(provider.methods["classify"], threshold)
     provide = Ask(source, "provide", provide_by_method(provider.methods["provide"]))
-    return GuidanceEntry(ask, config, order, category, provide, paced)
+    return GuidanceEntry(source, hook, ask, config, order, category, provide, paced)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
     source, own = provider.source, provider.hooks.get("give_feedback")
-    work = feedback_by_hook(own) if own else feedback_by_methods(**provider.methods)
+    work = own or feedback_by_methods(**provider.methods)
+    read = partial(own_feedback, hook="give_feedback" if own else "provide")
     limits_only = getattr(type(provider.instance), "limits_only", False) is True
-    return FeedbackEntry(Ask(source, "give_feedback", work), source, trigger, limits_only)
+    return FeedbackEntry(source, "give_feedback", work, trigger, limits_only, read=read)
 
 
 def compile_check(provider: LoadedProvider) -> CheckEntry:
     assert isinstance(provider.config, CompletionCheckerConfig)
     hook = "check_completion" if "check_completion" in provider.hooks else "check"
     check = {**provider.methods, **provider.hooks}[hook]
-    ask = Ask(provider.source, "check_completion", check_by(check, hook))
-    return CheckEntry(ask, provider.source, provider.config.timeout)
+    ask = check_by(check, hook)
+    return CheckEntry(provider.source, "check_completion", ask, provider.config.timeout)
 
 
 def recorder_hooks(loaded: Iterable[LoadedProvider]) -> tuple[Ask, ...]:
