@@ -33,6 +33,14 @@ def open_run(*providers: Any) -> Run:
     return Session().open_run(prompt)
 
 
+class Specifications:
+    """What pluggy checks the arguments of each call against."""
+
+    @pluggy.HookspecMarker("trimtab")
+    def guide_pre_tool_selection(self, context: Any) -> None:
+        pass
+
+
 class Quiet:
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,10 +54,11 @@ def table() -> None:
     for count in (1, 5, 20):
         providers = [Quiet(f"quiet-{n}") for n in range(count)]
         manager = pluggy.PluginManager("trimtab")
+        manager.add_hookspecs(Specifications)
         for provider in providers:
             manager.register(provider)
         run = open_run(*[GuidanceProviderConfig(p) for p in providers])
-        asks = [entry.ask for entry in run.prompt.table.guides[SELECT]]
+        asks = run.prompt.table.guides[SELECT]
         context = run.guidance_context(SELECT)
 
         def ours() -> None:
