@@ -179,14 +179,12 @@ def _as_json(
 
 
 def _status_json(one: ProviderStatus) -> dict[str, Any]:
-    entry = one.entry
+    facts = ("full_name", "version", "target")
     return {
         "use": one.reference.name,
         "status": one.status,
         "reason": one.reason or None,
-        "full_name": entry.full_name if entry else None,
-        "version": entry.version if entry else None,
-        "target": entry.target if entry else None,
+        **{name: getattr(one.entry, name, None) for name in facts},
         "settings": _said(one.config),
         "options": dict(one.reference.options),
     }

@@ -72,19 +72,14 @@ def run_list(options: argparse.Namespace) -> int:
     return 0
 
 
+_ENTRY = (
+    *("name", "full_name", "distribution", "version", "target", "summary"),
+    *("requires", "api_level", "where"),
+)
+
+
 def _entry_json(entry: PluginInfo) -> dict[str, Any]:
-    return {
-        "kind": entry.group,
-        "name": entry.name,
-        "full_name": entry.full_name,
-        "distribution": entry.distribution,
-        "version": entry.version,
-        "target": entry.target,
-        "summary": entry.summary,
-        "requires": list(entry.requires),
-        "api_level": entry.api_level,
-        "where": entry.where,
-    }
+    return {"kind": entry.group, **{name: getattr(entry, name) for name in _ENTRY}}
 
 
 def _lines(entries: Sequence[PluginInfo]) -> Iterator[str]:

@@ -104,7 +104,6 @@ class AskedCalls:
         self._begun: Counter[str] = Counter(
             {call_id: len(starts) for call_id, starts in run.state.running.items()}
         )
-        self._began: dict[str, float] = {}
 
     def replace(self, calls: Iterable[ToolCall]) -> None:
         """Start with the calls of a new response; see `end_open`."""
@@ -167,15 +166,12 @@ class AskedCalls:
             if self._knows(call_id) and not asked:
                 return  # it has its answer: a retried step of the runtime
             self._raised.pop(call_id, None)
-            again = self._begun[call_id] > 0
-            if again:
+            if self._begun[call_id] > 0:
                 self._begun[call_id] -= 1
-            elif self._knows(call_id) and len(self._run.state.running.get(call_id, ())) >= asked:
-                again = True  # the runtime runs it anew, and has not told what became of it
-            else:
-                self._began[call_id] = self._run.active_seconds
-        if not again:
-            self._run.tool_started(named(call).tool, call.params, call_id)
+                return
+            if self._knows(call_id) and len(self._run.state.running.get(call_id, ())) >= asked:
+                return  # the runtime runs it anew, and has not told what became of it
+        self._run.tool_started(named(call).tool, call.params, call_id)
 
     def leave(self, call: ToolCall) -> None:
         """Note that a started call was left by control flow, not by an end."""
@@ -185,15 +181,14 @@ class AskedCalls:
     @contained(None)
     def stop(self, call: ToolCall, outcome: Outcome, text: str) -> None:
         """Note how a call ended whose tool raised; an error waits for another attempt."""
+        starts = self._run.state.running.get(call.call_id)
+        began = starts[0].elapsed if starts else None
+        duration = None if began is None else max(self._run.active_seconds - began, 0.0)
+        raised = Raised(call, text, self._run.session.clock.now(), duration)
         with self._lock:
-            began = self._began.pop(call.call_id, None)
-            duration = None if began is None else max(self._run.active_seconds - began, 0.0)
-            raised = Raised(call, text, self._run.session.clock.now(), duration)
             if outcome is Outcome.ERROR:
                 self._raised[call.call_id] = raised
                 self._begun[call.call_id] += 1
-                if began is not None:
-                    self._began[call.call_id] = began
                 return
             self._told[call.call_id] += 1
             self._close(call.call_id, call)
@@ -234,7 +229,6 @@ class AskedCalls:
         with self._lock:
             self._open = []
             self._begun.clear()
-            self._began.clear()
             self._told.clear()
         for call in (*begun, *never):
             self._left.append(call.call_id)
