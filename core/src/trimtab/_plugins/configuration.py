@@ -28,7 +28,6 @@ from trimtab._types.errors import ConfigurationError
 from trimtab._types.limits import Budget
 from trimtab._types.options import as_path, one_of, whole_number
 from trimtab._types.text import (
-    TYPE_WORDS,
     LazyPattern,
     did_you_mean,
     error_message,
@@ -220,7 +219,7 @@ class Configuration:
     require: tuple[str, ...] = ()
 
 
-_WORDS_OF_TOML = {**TYPE_WORDS, list: "an array"}
+_WORDS_OF_TOML: Mapping[type, str] = {dict: "a table", list: "an array"}
 
 
 def keys_of(record: type[Any]) -> tuple[str, ...]:
