@@ -52,6 +52,7 @@ def test_an_unknown_host_is_refused_with_those_that_there_are(site, trimtab):
 
     assert done.returncode == 2
     assert "acme" in done.stderr
+    assert "are required: HOST, one of: 'acme'" in trimtab("install").stderr
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from trimtab._plugins import PluginInfo, Registry
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError, TrimtabError
 from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say
-from trimtab._types.text import describe_error, did_you_mean, sanitize
+from trimtab._types.text import describe_error, did_you_mean, quoted_list, sanitize
 from trimtab._version import __version__
 
 Registrar = Callable[[argparse.ArgumentParser], None]
@@ -92,7 +92,10 @@ class Parser(argparse.ArgumentParser):
                 self.exit()
             unknown = next((word for word in self._given if word.startswith("-")), "")
             near = did_you_mean(unknown, self._option_string_actions)
-            super().error(f"unknown option {sanitize(unknown, 60)}.{near}" if unknown else message)
+            if unknown:
+                super().error(f"unknown option {sanitize(unknown, 60)}.{near}")
+            offered = quoted_list(one for action in below for one in action.choices)
+            super().error(f"{message}, one of: {offered}")
         wrong = _WRONG_CHOICE.search(message)
         if wrong is None:
             super().error(sanitize(message, 1_000))

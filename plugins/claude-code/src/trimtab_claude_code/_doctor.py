@@ -71,8 +71,8 @@ def run_doctor(options: argparse.Namespace) -> int:
         say_json({"checks": [attrs.asdict(check) for check in checks]})
     else:
         for check in checks:
-            fix = f"; {check.fix}" if check.fix else ""
-            say(f"{'ok   ' if check.ok else 'wrong'}  {check.message}{fix}")
+            what = f"{check.message.removesuffix('.')}; {check.fix}" if check.fix else check.message
+            say(f"{'ok   ' if check.ok else 'wrong'}  {what}")
     return int(not all(check.ok for check in checks))
 
 

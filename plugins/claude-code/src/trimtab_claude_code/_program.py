@@ -113,7 +113,7 @@ def version_of(program: Path) -> Version:
     """Ask the program for its version."""
     try:
         done = subprocess.run(
-            [program, "--version"],
+            [str(program), "--version"],
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -78,7 +78,9 @@ def run_status(options: argparse.Namespace) -> int:
     else:
         say(f"hook server: {server}")
         for problem in problems:
-            say(f"problem: {sanitize(problem.message, 500)}")
+            # Those that were shown last are listed too, and may have been mended since.
+            noted = f", noted {problem.at[:16].replace('T', ' ')} UTC" if problem.at else ""
+            say(f"problem{noted}: {sanitize(problem.message, 500)}")
     return int(bool(problems))
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -277,7 +279,10 @@ def test_status_shows_the_server_and_its_problems(hook, trimtab, folder):
     assert "sessions in memory: 1" in printed
 
     Problems(folder).add("a problem")
-    assert trimtab("status", "claude-code") == (1, printed + "problem: a problem\n")
+    status, listed = trimtab("status", "claude-code")
+    assert status == 1
+    noted = re.fullmatch(r"problem, noted (.{16}) UTC: a problem\n", listed.removeprefix(printed))
+    assert noted and datetime.fromisoformat(noted[1])
 
 
 def test_a_broken_configuration_is_told_where_sessions_begin_and_end(hook, user):
