@@ -104,29 +104,15 @@ class Headers:
 
 
 def read_headers(folder: MetadataFolder) -> Headers | None:
-    """Read a distribution's core metadata; None if it has no name and version.
+    """Read a distribution's core metadata; None if it has no name and version."""
+    from email.parser import HeaderParser
 
-    A scan of the first lines: `importlib.metadata` would parse all of it as a mail.
-    """
     text = folder.read("METADATA") or folder.read("PKG-INFO")
-    fields: dict[str, list[str]] = {}
-    for key, value in _header_lines(text):
-        fields.setdefault(key, []).append(value)
-    if "name" not in fields or "version" not in fields:
+    head = HeaderParser().parsestr(text.partition("\n\n")[0])  # what follows may be a readme
+    name, version = (head.get(key, "").strip() for key in ("Name", "Version"))
+    if not name or not version:
         return None
-    summary = fields.get("summary", [""])[0]
-    requires = tuple(fields.get("requires-dist", ()))
-    return Headers(fields["name"][0], fields["version"][0], summary, requires)
-
-
-def _header_lines(text: str) -> Iterator[tuple[str, str]]:
-    head = text.partition("\n\n")[0]  # what follows may be a whole readme
-    for line in head.splitlines():
-        if not line.strip():
-            return
-        key, colon, value = line.partition(":")
-        if colon and value.strip() and not line[0].isspace():
-            yield key.lower(), value.strip()
+    return Headers(name, version, head.get("Summary", ""), tuple(head.get_all("Requires-Dist", ())))
 
 
 def requirement_name(requirement: str) -> str:
