@@ -56,6 +56,12 @@ def test_a_name_that_is_none_is_refused_and_nothing_is_written(name, tmp_path, c
     assert not (tmp_path / "made").exists()
 
 
+def test_an_installed_package_is_not_written_anew(tmp_path, capsys):
+    assert main(["new", "guidance", "doom-loop", "--to", str(tmp_path / "made")]) == 2
+    assert "trimtab-doom-loop 0.1.0 is installed" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
 @pytest.mark.parametrize("name", ["plugins", "doctor", "help"])
 def test_a_command_that_could_never_run_is_refused(name, tmp_path, capsys):
     assert main(["new", "command", name, "--to", str(tmp_path / "made")]) == 2

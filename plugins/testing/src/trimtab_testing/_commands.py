@@ -18,6 +18,7 @@ from trimtab.inspection import (
     RESERVED_COMMANDS,
     did_you_mean,
     entry_points_of,
+    installed_version,
     others_to_stderr,
     quoted_list,
     say,
@@ -81,6 +82,12 @@ def _run_new(options: argparse.Namespace) -> int:
         raise ConfigurationError(
             f"A command {options.name!r} could never run: `trimtab {options.name}` is trimtab's "
             "own. Choose another name."
+        )
+    taken = installed_version(f"trimtab-{options.name}")
+    if taken is not None:
+        raise ConfigurationError(
+            f"trimtab-{options.name} {taken} is installed, and a new package of that name would "
+            "replace it: choose another name, or uninstall it first."
         )
     folder = options.to or Path(f"trimtab-{options.name}")
     if folder.exists():
