@@ -68,6 +68,8 @@ def mine(importable: Any) -> None:
 def test_a_setting_given_as_an_option_is_refused(kind: str, option: str, place: str) -> None:
     with pytest.raises(ProviderOptionsError, match=f"It is a setting: write.*{place}"):
         Prompt("a", "b", config=None, **{kind: [enable("mine", **{option: 1})]})
+    with pytest.raises(ProviderOptionsError, match=f"the setting '{option}'\\? Write.*{place}"):
+        Prompt("a", "b", config=None, **{kind: [enable("mine", **{f"{option}s": 1})]})
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def test_what_lacks_a_member_is_told_which_and_what_it_has_instead():
 
         def provide(self, *, context): ...
 
-    with pytest.raises(ProviderInvalid, match=r"lacks 'classify'\. Did you mean 'clasify'"):
+    with pytest.raises(ProviderInvalid, match=r"lacks 'classify'\. Is 'clasify' misspelt"):
         guidance(Misspelt())
 
 

@@ -15,7 +15,14 @@ from trimtab._events import DecisionPoint, Provenance, ProviderKind
 from trimtab._plugins import WORDS
 from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, ProviderConfig
 from trimtab._types.errors import ProviderInvalid, ProviderOptionsError
-from trimtab._types.text import as_text, describe_error, did_you_mean, quoted_list, sanitize
+from trimtab._types.text import (
+    as_text,
+    describe_error,
+    did_you_mean,
+    nearest,
+    quoted_list,
+    sanitize,
+)
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -269,7 +276,8 @@ def _protocol_methods(
 
 
 def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]) -> str:
-    near = did_you_mean(lacking[0], (name for name in dir(instance) if name not in lacking))
+    near = nearest(lacking[0], (name for name in dir(instance) if name not in lacking))
+    misspelt = f" Is {near!r} misspelt?" if near else ""
     protocol, kind_name, class_name = _KINDS[kind], WORDS[kind], type(instance).__name__
     named = who.removeprefix(f"{kind_name} ")
     if named == repr(class_name):
@@ -277,7 +285,7 @@ def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]
     else:
         subject = f"{named} is not a {kind_name}: {class_name}"
     return (
-        f"{subject} lacks {quoted_list(lacking)}.{near} "
+        f"{subject} lacks {quoted_list(lacking)}.{misspelt} "
         f"It must have {quoted_list(protocol.texts + protocol.methods)}, or mark with @hookimpl "
         f"one of {quoted_list(protocol.hooks)}.{_other_kind(kind, instance)}"
     )

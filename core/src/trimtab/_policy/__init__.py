@@ -19,7 +19,7 @@ from trimtab._types.options import (
     whole_number,
     yes_or_no,
 )
-from trimtab._types.text import shown
+from trimtab._types.text import nearest, shown
 
 
 @attrs.frozen
@@ -230,11 +230,15 @@ IN_FILES: Mapping[str, type[Any]] = {
 
 
 def setting_hint(group: str, name: str) -> str:
-    """Return where a setting belongs that was given as an option; empty if `name` is none."""
-    cls = IN_FILES.get(group)
-    if cls is None or name not in [field.name for field in attrs.fields(cls)]:
+    """Return where a setting belongs that was given as an option; empty if `name` is like none."""
+    cls: Any = IN_FILES.get(group)
+    meant = cls and nearest(name, [field.name for field in attrs.fields(cls)], 0.9)
+    if not meant:
         return ""
-    setting = f"{name}=…"
+    what = (
+        "It is a setting: write" if meant == name else f"Did you mean the setting {meant!r}? Write"
+    )
+    setting = f"{meant}=…"
     if cls is FeedbackTrigger:
         cls, setting = FeedbackProviderConfig, f"FeedbackTrigger({setting})"
-    return f" It is a setting: write {cls.__name__}(enable(…), {setting}), in a file beside 'use'."
+    return f" {what} {cls.__name__}(enable(…), {setting}), in a file beside 'use'."
