@@ -249,22 +249,19 @@ def _protocol_methods(
 ) -> dict[str, Method]:
     protocol = _KINDS[kind]
     found = {name: _read(instance, name, who) for name in protocol.texts + protocol.methods}
-    lacking = [name for name in protocol.methods if not callable(found[name])]
-    lacking += [name for name in protocol.texts if found[name] is None]
-    wrong = [
+    no_text = [
         name
         for name in protocol.texts
-        if found[name] is not None
-        and not (isinstance(found[name], str) and (found[name].strip() or name != "name"))
+        if not (isinstance(found[name], str) and (found[name].strip() or name != "name"))
     ]
-    if wrong and not optional:
-        shown = found[wrong[0]]
-        raise ProviderInvalid(
-            f"{wrong[0]} of the {who} must be text and not empty, not {shown!r:.60}."
-        )
-    lacking += wrong
+    lacking = [name for name in protocol.methods if not callable(found[name])] + no_text
     if lacking and optional:
         return {}
+    for name in no_text:
+        if found[name] is not None:
+            raise ProviderInvalid(
+                f"{name} of the {who} must be text and not empty, not {found[name]!r:.60}."
+            )
     if lacking:
         raise ProviderInvalid(_not_of_kind(kind, instance, who, lacking))
     methods = {name: found[name] for name in protocol.methods}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from trimtab._types.errors import TrimtabError
@@ -33,8 +33,7 @@ def others_to_stderr() -> Iterator[None]:
         own = _own[-1] if _own else stack.enter_context(_kept(sys.stdout))
         _own.append(own)
         stack.callback(_own.pop)
-        stack.callback(setattr, sys, "stdout", sys.stdout)
-        sys.stdout = sys.stderr
+        stack.enter_context(redirect_stdout(sys.stderr))
         yield
 
 
