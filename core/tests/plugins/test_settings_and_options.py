@@ -78,6 +78,8 @@ def test_a_setting_given_as_an_option_is_refused(kind: str, option: str, place: 
 def test_an_option_given_as_a_setting_is_refused(settings: Any) -> None:
     with pytest.raises(TypeError, match=r"has no setting 'size'.*enable\('name', size=…\)"):
         settings("mine", size=3)
+    with pytest.raises(TypeError, match=r"'proviser'\. Did you mean 'provider'"):
+        settings(proviser="mine")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from trimtab._types.options import (
     whole_number,
     yes_or_no,
 )
-from trimtab._types.text import nearest, shown
+from trimtab._types.text import did_you_mean, nearest, shown
 
 
 @attrs.frozen
@@ -106,8 +106,9 @@ def _refuses_options(cls: _Config) -> _Config:
         for name in settings:
             if name not in known:
                 raise TypeError(
-                    f"{cls.__name__} has no setting {name!r}; it has {', '.join(known)}. An option "
-                    f"of the provider stands in enable(…): enable('name', {name}=…)"
+                    f"{cls.__name__} has no setting {name!r}.{did_you_mean(name, known)} "
+                    f"Its settings: {', '.join(known)}. An option of the provider "
+                    f"stands in enable(…): enable('name', {name}=…)"
                 )
         make(self, *args, **settings)
 
