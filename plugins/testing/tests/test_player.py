@@ -161,7 +161,7 @@ def test_a_guide_that_returns_the_wrong_thing_fails_the_test() -> None:
 
 def test_a_checker_that_raises_fails_the_test_when_asked() -> None:
     player = Player(completion=[Checker(answer=misspelt_summary)]).play([FAILING])
-    with pytest.raises(ProviderFailed, match="when the agent asked to stop") as failed:
+    with pytest.raises(ProviderFailed, match=r"the completion checker .* when the agent") as failed:
         player.may_stop()
     assert isinstance(failed.value.__cause__, KeyError)
 
@@ -201,6 +201,12 @@ def test_failures_are_kept_for_tests_that_are_about_them() -> None:
     ]
     player.restart()
     assert len(player.play([FAILING]).faults) == 3
+
+
+@pytest.mark.parametrize("given", [Speaker, Speaker(), "doom-loop"])
+def test_a_provider_alone_is_no_list_of_them(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"providers are given as a list: write \["):
+        Player(guidance=given)
 
 
 def test_a_player_knows_two_ways_to_take_failures() -> None:

@@ -37,7 +37,9 @@ def _key(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
 
 def _content(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_CONTENT:
-        raise ValueError(f"{attribute.name} must be text of 1 to {MAX_CONTENT} characters")
+        given = f"{len(value)} of them" if isinstance(value, str) else shown(value)
+        what = f"text of 1 to {MAX_CONTENT} characters, not {given}"
+        raise ValueError(f"{attribute.name} must be {what}")
     if CONTROL_CHARACTERS.search(value):
         raise ValueError(f"{attribute.name} holds control characters; escape them first")
 

@@ -22,7 +22,7 @@ from trimtab import (
     ToolCall,
     ToolProfile,
 )
-from trimtab.events import CAUSE, CallOrigin, CompletionChecked, ProviderFaulted
+from trimtab.events import CAUSE, CallOrigin, CompletionChecked, ProviderFaulted, ProviderKind
 from trimtab.hosting import LOCAL_HOST
 from trimtab.text import as_text
 from trimtab.trajectory import Trajectory
@@ -96,8 +96,8 @@ class Player:
         self._raised = 0 if faults == "raise" else None
         self._items = 0
         self._prompt = prompt
-        given = map(tuple[Any, ...], (guidance, feedback, completion, recorders))
-        self._providers = dict(zip(PROVIDER_LISTS, given, strict=True))
+        given = (guidance, feedback, completion, recorders)
+        self._providers = dict(zip(PROVIDER_LISTS, map(_several, given), strict=True))
         self._profiles = tuple(profiles)
         self._resources = resources
         self._points = frozenset(DecisionPoint(point) for point in points)
@@ -124,7 +124,7 @@ class Player:
         self._raised = len(self._faults)
         source = event.source
         raise ProviderFailed(
-            f"the {source.kind.value} provider {source.name!r} failed {when}, in {event.hook}: "
+            f"the {_WORDS[source.kind]} {source.name!r} failed {when}, in {event.hook}: "
             f'{event.error}; to test what a run does then, pass faults="record" to the player'
         ) from error
 
@@ -283,6 +283,20 @@ class Player:
     def _ask(self, point: DecisionPoint, pending: Sequence[ToolCall] = ()) -> None:
         if point in self._points:
             self.run.guide(point, pending=pending)
+
+
+_WORDS = {
+    ProviderKind.GUIDANCE: "guidance provider",
+    ProviderKind.FEEDBACK: "feedback provider",
+    ProviderKind.COMPLETION: "completion checker",
+    ProviderKind.RECORDER: "recorder",
+}
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"providers are given as a list: write [{as_text(given)}]")
+    return tuple(given)
 
 
 def _new(item: Any) -> Any:
