@@ -192,6 +192,11 @@ def test_the_task_decides_between_looks_in_any_language(descriptions, task, firs
         ("wipe_view", "Erase the view of a user."),
         ("recall_loan", "Ask the borrower to send a loan back."),
         ("recall_product", "Announce that a product is taken back."),
+        ("mass_erase", "Erase the whole flash, including calibration, and unlock the chip."),
+        ("discard_find", "מוציא ממצא מהאוסף."),
+        ("listForAuction", "Put a coin up for auction."),
+        ("x8", "Note that a room is clean."),
+        ("x8", "Lässt das Bier eines Tanks in den Kanal."),
     ],
 )
 def test_what_may_be_a_change_is_not_taken_for_a_look(name, description):
@@ -219,6 +224,26 @@ def test_a_change_is_not_proposed_because_a_likelier_one_may_not_be():
     assert untried(told, "book", {"bird": 1}, answer, told) == ()
 
 
+def test_a_look_that_was_made_is_not_proposed_again():
+    told = {"book": "Books a berth.", "list_berths": "Lists the berths.", "moor": "Moors a boat."}
+    failed = ("book", {"berth": 1}, "berth 1 is unknown", True)
+    made = ("list_berths", {}, "berth 2, berth 3", False)
+    for before, first in (([], "list_berths"), ([made], "")):
+        calls = recent(*before, *[failed] * 3)
+        found = proposed(told, ("book",), ToolProfiles(), calls=calls, descriptions=told)
+        assert found == first
+
+
+def test_the_user_is_asked_where_it_is_likelier_that_no_tool_helps():
+    told = {"paint": "Paints a door.", "list_parks": "Lists parks.", "ask_user": "Asks the user."}
+    calls = recent(*[("paint", {"door": 1}, "keine Farbe", True)] * 3)
+    for asks, first in (("ask_user", "ask_user"), ("", "")):
+        found = proposed(
+            told, ("paint",), ToolProfiles(), calls=calls, descriptions=told, asks=asks
+        )
+        assert found == first
+
+
 @pytest.mark.parametrize(
     ("name", "description"),
     [
@@ -226,6 +251,11 @@ def test_a_change_is_not_proposed_because_a_likelier_one_may_not_be():
         ("recall_note", "Recall what was noted."),
         ("x8", "Slår et dyr op efter øremærke."),
         ("x8", "伝票を表示する。"),
+        # things side by side, what something has
+        ("x8", "Läge för klaffar, bommar och signaler."),
+        ("x8", "Liczba osób, język, trasa, termin grupy."),
+        ("x8", "Kartoteka: numer licencji, trasy."),
+        ("x8", "State of the cluster."),
     ],
 )
 def test_a_look_is_known_by_its_name_or_by_what_it_says_of_itself(name, description):
@@ -453,6 +483,9 @@ def test_the_tools_that_wait_and_that_ask_a_person_are_known_by_their_names(tool
         ("Stelt de gebruiker een vraag.", True),
         ("Call a customer. Ask for one.", False),
         ("Müşteriyi arar.", False),
+        ("Κάνει ερώτηση σε αυτόν που έδωσε την εντολή.", True),
+        ("Xóa một giống khỏi danh mục.", False),
+        ("Ask for a branch to be merged.", False),
         ("Viser kundens spørgsmål.", True),  # no form tells that these are asked already
     ],
 )

@@ -140,7 +140,7 @@ def test_minutes_are_waited_for_in_seconds_and_with_the_tool_that_waits():
     asked = asked_by("busy, ready in about 4 minutes")
 
     assert advice(asked, "bake", "pause") == (
-        "Call pause for 240 seconds (4 minutes), then call bake again."
+        "Call pause for 4 minutes (240 seconds), then call bake again."
     )
 
 

@@ -2,7 +2,7 @@
 
     python tests/bench/words fit
 
-The moments are those of the fourth to eleventh pass whose right next call is another tool, and
+The moments are those of the fourth to twelfth pass whose right next call is another tool, and
 those at which it is none and no reader of answers knows so. The weights are those of a conditional
 logit with a small penalty; "none" is one of the choices. What they reach is told for each set by
 weights of the other sets.
@@ -22,7 +22,9 @@ from trimtab_signals import Calls, _untried as untried, asked_of_last
 from words import guided
 from words.moments import Moment, read
 
-SETS = ("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh")
+SETS = (
+    "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth",
+)  # fmt: skip
 PENALTY = 0.3
 """Of each weight's square; between 0.1 and 1 the sets are judged alike."""
 _ROUNDS = 30

@@ -28,7 +28,7 @@ GIVEN = LazyPattern(r"[(,](\w{1,40})=('[^']{0,400}'|[\w.+-]{0,80})(?=[,)])")
 _MISSING = LazyPattern(
     r"(?i)\b(?:missing|required|lacks?|fehlt|fehlend\w*|falta|manquant|requis)\b[^\n]{0,40}?"
     r"(?:[:\uff1a]\s?|\b(?:argument|field|parameter|property)s? )"
-    r"[\"'`“„«]?(?P<a>[a-z_][\w-]{1,30})[\"'`”“»]?"
+    r"[\"'`“„«]?(?P<a>[a-z_][\w-]{1,30}(?-i:(?:, ?[a-z_][\w-]{1,30}){0,3}))[\"'`”“»]?"
     r"(?P<b>\s?\([^()\n]{1,40}\))?\s?(?:\Z|[.!;\n}\]])"
     r"|[\"'`“„«](?P<c>[a-z_][\w-]{1,30})[\"'`”“»] (?:is |are )?(?:missing|required)\b"
     r"|\b(?P<e>[a-z_]{2,30}) (?:is |was )?not (?:given|provided|set|specified)\W{0,2}\Z"
@@ -47,10 +47,33 @@ _MONTH = LazyPattern(
     r"(?<!\w)(?:([^\W\d_])\1[-/. ]([^\W\d_])\2{3}|([^\W\d_])\3{3}[-/. ]([^\W\d_])\4)(?!\w)"
 )
 _TIME = LazyPattern(r"(?<![\w:])([^\W\d_])\1?:([^\W\d_])\2(?![\w:])")
+_FOR_EXAMPLE = (
+    r"(?:e\.g\.|z\. ?B\.|p\. ?ej\.|p\. ?ex\.|t\. ?ex\.|bijv|b\.v\.|f\.eks|np\.|např|örn|pl\."
+    r"|π\.χ|lik[en]\b"
+    r"|ex[ae]mp\w{1,3}|ejemplo|esempio|esim\w{0,7}|beispiel\w{0,7}|voorbeeld"
+    r"|напр\w{0,6}|пример\w?|contoh|ví dụ|例如?|예"
+    r"|उदा\w{0,6}|مثل|מثال|לדוגמה|เช่น)"
+)
+"""The words for an example, in the languages that answers are seen in."""
+_BOTH = LazyPattern(
+    r"(?<!\w)([^\W\d_])\1{3}-([^\W\d_])\2-([^\W\d_])\3[T ]"
+    r"([^\W\d_])\4:([^\W\d_])\5(?::([^\W\d_])\6)?Z?(?!\w)"
+    rf"|(?i:{_FOR_EXAMPLE})\W{{1,4}}\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d"
+    r"(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)"
+)
+"""A date with a time, in letters or as an example."""
+_MOMENT = LazyPattern(
+    r"\A(.{5,}?)(?:T|,? )(\d{1,2}(?:[:.h]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?)(?::\d\d)?Z?\Z"
+)
+_EXAMPLE = LazyPattern(
+    rf"(?i:{_FOR_EXAMPLE})\W{{1,3}}(?P<code>(?=[\w/-]{{0,20}}\d\d)[^\W\d_]{{1,5}}[\w/-]{{2,20}})(?!\w)"
+)
+"""A code that is given as an example: letters, and digits after them."""
 _FORM = LazyPattern(
     r"(?<![\w-])(?=[^\s]{0,30}[AX#N])(?:[AX#N]{1,6}|[09]{1,8})"
     r"(?:[-/.:](?:[AX#N]{1,6}|[09]{1,8})){1,4}(?![\w-])"
 )
+LIKE_DATE = LazyPattern(r"\d[-/. ]\w{1,9}[-/. ]\d|\d:\d")
 _WRITTEN_DATE = LazyPattern(r"\A(\d{1,4})([-/. ])(\d{1,2})\2(\d{1,4})\Z")
 _NAMED_DATE = LazyPattern(r"\A(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.?(?: (\d{1,2}),?)? (\d{4})\Z")
 _WRITTEN_TIME = LazyPattern(r"\A(\d{1,2})(?:[:.h](\d{2}))? ?([AaPp])?\.?(?:[Mm]\.?)?\Z")
@@ -178,26 +201,42 @@ def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
 
 
 def formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
-    """Return a value in the form that is wanted, a date or a time; else the form itself."""
-    for pattern, read, write in ((_DATE, read_date, as_date), (_TIME, _read_time, _as_time)):
-        form = pattern.search(line)
+    """Return values in the form that is wanted, dates or times; else the form itself.
+
+    What looks as the refused value does is changed as well, for it would be refused next.
+    """
+    for pattern, read, write in (
+        (_BOTH, _read_both, _as_both),
+        (_DATE, read_date, as_date),
+        (_TIME, _read_time, _as_time),
+    ):
+        form = next((f for f in pattern.finditer(line) if f[0] not in arguments.values()), None)
         if form is None:
             continue
         fits = [k for k, value in arguments.items() if read(value)]
-        key = key or (fits[0] if len(fits) == 1 else "")
-        if not key:
-            return None
-        parts = read(arguments[key])
-        if parts is None:
+        if not key and not fits:
+            like = [k for k, value in arguments.items() if LIKE_DATE.search(value)]
+            key = like[0] if len(like) == 1 else ""
+        if key and key not in fits:
             return _shaped(key, form[0], arguments)
+        if key:
+            fits = [k for k in fits if _shape(arguments[k]) == _shape(arguments[key])]
         sample = _NAMED_MONTH.search(line) if "MMM" in form[0].upper() else None
         if sample is not None and sample[1].title() not in calendar.month_abbr:
             return _shaped(key, form[0], arguments)  # in a language that is not known
         letters = form[0].lower() if sample is not None and not sample[1].isupper() else form[0]
-        value = write(letters, parts)
-        return None if value == arguments[key] else instead(key, value, arguments)
-    form = _FORM.search(line) or _MONTH.search(line)
-    return _shaped(key, form[0], arguments) if key and form is not None else None
+        made = {k: write(letters, read(arguments[k]) or ()) for k in fits}
+        told = [f"{k}='{value}'" for k, value in made.items() if value != arguments[k]]
+        first = key or next(iter(made), "")
+        return Change(f"with {', '.join(told)}", f"{first}='{arguments[first]}'") if told else None
+    form = _FORM.search(line) or _MONTH.search(line) or _EXAMPLE.search(line)
+    if not key or form is None or form[form.lastindex or 0] in arguments[key]:
+        return None
+    return _shaped(key, form["code"] if "code" in form.re.groupindex else form[0], arguments)
+
+
+def _shape(value: str) -> str:
+    return "".join("9" if sign.isdigit() else "A" if sign.isalpha() else sign for sign in value)
 
 
 def _shaped(key: str, form: str, arguments: Mapping[str, str]) -> Change:
@@ -256,6 +295,22 @@ def _read_time(value: str) -> tuple[int, int] | None:
             return None
         hour = hour % 12 + (12 if half == "p" else 0)
     return (hour, minute) if hour < 24 and minute < 60 else None
+
+
+def _read_both(value: str) -> tuple[int, ...] | None:
+    """Return date and time, if a value holds both."""
+    found = _MOMENT.match(value)
+    day, time = (read_date(found[1]), _read_time(found[2])) if found else (None, None)
+    return (*day, *time) if day and time else None
+
+
+def _as_both(form: str, moment: tuple[int, ...]) -> str:
+    """Write date and time as an example does, which may have words before it."""
+    year, month, day, hour, minute = moment
+    mark, rest = form[form.index("-") + 6], form[form.index(":") + 3 :]
+    seconds = ":00" if rest.startswith(":") else ""
+    zone = rest[3:] if seconds else rest
+    return f"{year:04}-{month:02}-{day:02}{mark}{hour:02}:{minute:02}{seconds}{zone}"
 
 
 def _as_time(_: str, time: tuple[int, ...]) -> str:

@@ -36,7 +36,7 @@ _NUMBER = LazyPattern(
     r"(?<![A-Za-z0-9_#+./-])(?<!\d[:,])(\d{1,3}(?:[ ,.\u202f]\d{3})+(?!\d)|\d{1,9}(?:\.\d{1,4})?)"
     r"(?![:/-]?\d|[A-Za-z]{0,8}\d|[-/][A-Za-z])"
 )
-_GROUPED = LazyPattern(r"[ ,.\u202f](?=\d{3}(?:\D|\Z))")
+_GROUPED = LazyPattern(r"(?<=\d)[ ,.\u202f](?=\d{3}(?:\D|\Z))")
 _STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A)[45]\d\d\b|\b(?:code|error|status)\W{1,4}\d{3,6}\b")
 _STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 500, 502, 503})
 _WHOLE = LazyPattern(r"(?!0\d)\d{1,9}(?:\.\d{1,4})?")
@@ -62,6 +62,11 @@ _LIMIT = LazyPattern(
 _MULTIPLE = LazyPattern(r"(?i)m[uú]ltip|vielfach|veelvoud|wielokrotn|násob|кратн|倍|배수")
 _FAR_OFF = 1_000
 """A bound is within so many times of what was given; an id or a sum is not."""
+_PAIR = LazyPattern(
+    r"(?<![^\s(\[{\"'])([\w+-]{1,24})(?: ?[=\u2013\u2192] ?| \()"
+    r"([\w+-][\w +-]{0,23}?)\)?(?=[,;|/)\]}]|\Z)"
+)
+"""A code beside what it means."""
 _SHORTEST = 10
 """Characters of a text whose length an answer may speak of."""
 _JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
@@ -78,6 +83,12 @@ _QUOTED_LIST = LazyPattern(
     rf"{_QUOTE}(?:(?:\s?[,;/|\u3001\uff0c]\s?(?:\w{{1,3}} )?|\s?\w{{1,5}} |\s?){_QUOTE}){{1,8}}"
 )
 """Values side by side; two that stand apart are states: one that is, and one that is wanted."""
+_CODE_LIST = LazyPattern(
+    r"(?<![\w-])(?:[A-Z\d][A-Z\d_+-]{0,11}(?: ?[,|\u3001\uff0c] ?(?:\w{1,5} )?| \w{1,5} ))"
+    r"{1,7}[A-Z\d][A-Z\d_+-]{0,11}(?![\w-])"
+)
+_CODED = LazyPattern(r"(?<![\w-])(?=\d{0,11}[A-Z])(?!([A-Z])\1+\b)[A-Z\d][A-Z\d_+-]{0,11}(?![\w-])")
+"""Codes, without a colon or brackets: N1, N2 or D1."""
 _JSON_PROSE = LazyPattern(r'[:\[]\s?"([^"\n]{3,100}? [^"\n]{3,200})"')
 _REMARK = LazyPattern(r"\s?\([^()\n:]{1,40}: ?[^()\n]{1,60}\)|\s\[\w{1,20}=[^\[\]\n]{1,200}\]")
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
@@ -110,11 +121,14 @@ _LACKING = (
 )
 _MISSES = LazyPattern(
     rf"(?i:{_LACKING})"
-    r"[^\n:\uff1a]{0,30}?(?:[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
-    r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])|[\u201e\u201c\u00ab]([a-z_][\w-]{1,30})[\u201d\u201c\u00bb])"
+    r"[^\n:\uff1a]{0,30}?(?:[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30}"
+    r"(?:, ?[a-z_][\w-]{1,30}){0,3})[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])"
+    r"|[\u201e\u201c\u00ab]([a-z_][\w-]{1,30})[\u201d\u201c\u00bb])"
 )
 """The word for what lacks, in the languages that answers are seen in, before a name that ends the
 line; without the word a line may end with any word after a colon."""
+_EMPTY = LazyPattern(r"[:\uff1a] ?([a-z_]\w{1,30}) ?\(([^()\n]{1,40}[,/|][^()\n]{1,40})\)\W{0,3}\Z")
+"""A name that ends an answer, with what it may be in brackets."""
 _FIELD = (
     r"(?:f(?:ie|e|ä)ld\w*|felt\w*|champ|campo|veld|pole|поле|mező|alan\w*|πεδίο|kenttä|trường|字段|項目"
     r"|필드|שדה|حقل|param\w*|paramètre|параметр|argument|propert\w*|attribut\w*|option|flag|column"
@@ -135,6 +149,7 @@ _NEEDS = LazyPattern(
     rf"|{_OPEN}\s?([a-z_][\w-]{{1,30}})\s?{_SHUT}[^\n\"'`]{{0,25}}?(?i:{_NEEDED})"
     rf"(?![^\n]{{0,20}}{_OPEN})"
     rf'|(?i:{_NEEDED}\w{{0,3}})"\s?:\s?\[\s?"([a-z_]\w{{1,30}})"'
+    r"|KeyError: '([a-z_]\w{1,30})'"
     r"|required[^\n]{0,60}:\s{1,8}--([a-z][\w-]{1,30})"
     r"|(?i:enter|give|provide|supply)\W{1,3}([a-z]{1,20}_\w{1,30})(?!\w)"
     rf'|:\s?\{{\s?"([a-z_]\w{{1,30}})"\s?:\s?"[^"\n]{{0,60}}?(?i:{_NEEDED})'
@@ -175,7 +190,7 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
     key, form = key_in(text, arguments), None
     tool = given.partition("(")[0]
     for made in (
-        *((_respelt,) if failed else ()),
+        *((_respelt, _explained, _emptied) if failed else ()),
         *_MAKERS,
         *((_digits, _days, _sampled, _needed, _foreign) if failed else ()),
         less,
@@ -211,6 +226,24 @@ def _is_like(one: str, other: str) -> bool:
     if not (len(one) > 4 and one.isalpha() and other.isalpha() and one[0] == other[0]):
         return False
     return len(one) == len(other) and 3 * sum(map(str.__ne__, one, other)) <= len(one)
+
+
+def _explained(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the code of a value, if an answer says of several codes what they mean: 3 = hard."""
+    pairs = [(one.strip(), other.strip()) for one, other in _PAIR.findall(text)]
+    for key, value in arguments.items() if len(pairs) > 1 else ():
+        for one, other in pairs:
+            if value.lower() in (one.lower(), other.lower()) and one != key:
+                return instead(key, other if value.lower() == one.lower() else one, arguments)
+    return None
+
+
+def _emptied(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the name that ends an answer, and is followed by what it may be."""
+    found = _EMPTY.search(text)
+    if found is None or found[1] in arguments:
+        return None
+    return Change(f'{found[1]} ("{found[2]}")', lacks=True)
 
 
 def _digits(text: str, _: str, arguments: _Arguments) -> Change | None:
@@ -267,14 +300,21 @@ def _numbers(text: str) -> Iterator[float]:
         yield float(_GROUPED.sub("", found[1]))
 
 
+def _told(text: str) -> list[float]:
+    """Return the numbers of a text, but for what labels it: a status, or which thing it is."""
+    plain = _LABEL.sub(lambda at: at[0] if _LIMIT.search(at[0]) else " ", text.replace("..", " - "))
+    told = list(dict.fromkeys(_numbers(plain)))
+    if len(told) == 2 and told[0] == 1:
+        return told[1:]  # so many in one call
+    ends = {float(end) for span in _STRETCH.findall(text) for end in span}
+    is_few = len(told) <= 2
+    return [number for number in told if is_few or number not in _STATUSES or number in ends]
+
+
 def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the bound that stands beside a number that was given."""
     text = _TIME_OF_DAY.sub(" ", text)
-    told = list(dict.fromkeys(_numbers(_LABEL.sub(" ", text.replace("..", " - ")))))
-    if len(told) == 2 and told[0] == 1:
-        told = told[1:]  # so many in one call
-    if len(told) > 2:
-        told = [number for number in told if number not in _STATUSES]
+    told = _told(text)
     given = {
         key: float(value)
         for key, value in arguments.items()
@@ -282,6 +322,8 @@ def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     }
     named = [key for key, number in given.items() if number in told or is_named(key, text)]
     rest = arguments.keys() - given.keys()
+    if not any(is_named(key, text) for key in named) and any(is_named(key, text) for key in rest):
+        return None  # what is named is no number
     if not named and not any(is_named(key, text) or stands(arguments[key], text) for key in rest):
         counts = {key: number for key, number in given.items() if not _is_place(key)}
         named = [*_counting(text, told, counts)]
@@ -318,7 +360,7 @@ def _counting(text: str, told: list[float], counts: Mapping[str, float]) -> Iter
         over = [key for key in counts if counts[key] > max(told, default=0)]
         under = [key for key in counts if counts[key] < min(told, default=0)]
         return (over or under) if len(told) == 2 or (len(told) == 1 and is_told) else ()
-    said = _PLAIN_NUMBER.search(text)
+    said = _PLAIN_NUMBER.search(_GROUPED.sub("", text))
     if len(told) != 1 or told[0] in _STATUSES or said is None:
         return ()
     unit = (said[1] or "").lower()
@@ -393,6 +435,13 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     cued = [list(values_in(found[1])) for found in _ONE_OF.finditer(plain)]
     made = [_chosen(key, values, 2, arguments) for values in (*cued, *quoted)]
     made += [_chosen(key, values, 3, arguments) for values in listed]
+    if given.isalpha() and given.islower() and not _OBJECT.search(text):
+        coded = _CODE_LIST.search(text.partition(given)[2] or text)
+        made.append(
+            _chosen(
+                key, [code[0] for code in _CODED.finditer(coded[0])] if coded else [], 2, arguments
+            )
+        )
     return next((change for change in made if change is not None), None)
 
 
@@ -504,20 +553,26 @@ DECIDES = LazyPattern(
     r"|aprob|toestemming|samt[yj][kc]|suostumu|onay|s[oú]u?hlas|hozzájárul|consim|persetuj|згод"
     r"|موافق|אישור"
     r"|συγκατ|đồng ý|podpis(?!an)|handtekening|unterschrift|underskrift|allekirjoit|firma d"
-    r"|signature\b"
+    r"|signature\b|sign-?off\b"
     # what can be meant in two ways, or is several objects
     r"|eindeutig|jednoznač|однознач|entydig|ambig[uüo]|yksiselitt|dubbelzinnig|niet duidelijk"
     r"|\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{"
 )
 """The word for what only a person gives, in the languages that answers are seen in."""
 _RANGE_OF_IDS = LazyPattern(
-    r"(?<!\w)([A-Z]{1,4}-?)\d{1,6} ?(?:[-–~]|\.\.|\b(?:to|bis|tot|til|do|до|à|al?)\b) ?\1\d{1,6}"
+    r"(?<!\w)([^\W\d_a-z]{1,4}-?)\d{1,6} ?"
+    r"(?:[-–~]|\.\.|\b(?:to|bis|tot|til|do|до|à|al?)\b) ?\1\d{1,6}"
 )
 """The first and the last of all that there are, among which nobody has to choose."""
 _CODE = LazyPattern(r"[;{}=<>()]")
 _ALIKE = LazyPattern(r"(?<![\w.,:/-])(?:(\d{4,6}|\d{3}),? (?:\w{1,5} )?\d{3,6}(?![\w:/-]|\.\d))")
 """Two ids of digits side by side."""
-_NUMBERED = LazyPattern(r"(?<![\w-])([A-Z]{1,4}-?)(\d{1,6})(?![\w-])")
+_NUMBERED = LazyPattern(r"(?<![\w-])([^\W\d_a-z]{1,4}-?)(\d{1,6})(?![\w-])")
+_EITHER = LazyPattern(
+    r"(?<![\w-])([^\W\d_a-z]{1,4}-?)(\d{1,6})(?:,? \w{1,4} | ?/ ?)\1(?!\2\b)\d{1,6}(?![\w-])"
+)
+"""One thing or the other."""
+_WORDS = LazyPattern(r"[^\W\d_]+(?:[ .'-]{1,2}[^\W\d_]+){0,4}")
 _PLACES = frozenset(
     {"after", "continuation", "continue", "cursor", "first", "from", "marker", "next", "offset",
      "page", "part", "position", "skip", "start", "token"}
@@ -589,7 +644,8 @@ def several_of(text: str, arguments: _Arguments) -> str:
         arguments: of the call.
     """
     for value in arguments.values():
-        if _WORDED.match(value) and len(value) <= _LONGEST_TIME and not _CODE.search(value):
+        is_name = _WORDED.match(value) and (" " in value or not value.islower())
+        if is_name and len(value) <= _LONGEST_TIME and not _CODE.search(value):
             after = re.findall(rf"(?<!\w){re.escape(value)} ([A-Z\d]\w{{1,30}})", text)
             before = re.findall(rf"(?<!\w)([A-Z]\w{{1,30}}) {re.escape(value)}(?!\w)", text)
             rest = _RANGE_OF_IDS.sub(" ", text.partition(value)[2])
@@ -599,6 +655,8 @@ def several_of(text: str, arguments: _Arguments) -> str:
             ):
                 return value
             if stands(value, text) and _ALIKE.search(text.partition(value)[2]):
+                return value
+            if _WORDS.fullmatch(value) and _EITHER.search(_RANGE_OF_IDS.sub(" ", text)):
                 return value
     return ""
 

@@ -10,7 +10,14 @@ from trimtab_signals._calls import Calls
 from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
 from trimtab_signals._tool_words import LONGEST_DESCRIPTION, spoken
-from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value, names_a_person
+from trimtab_signals._ways_out import (
+    Asked,
+    WayOut,
+    asked_of,
+    lacks_value,
+    names_a_person,
+    tells_when,
+)
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
 _WAITS = LazyPattern(
@@ -34,9 +41,13 @@ _QUESTIONS = LazyPattern(
     r"(?<![^\W\d_])(?:ask(?:s|ed)?\b|chied|demand|domand|dotaz|fråg|frag[etns]|întreab|intreb|kérd|küsi|klaus|kysy"
     r"|otáz|pergunt|pita|pregunt|pyta|question|sor(?:ar|ma|u)|spør|spurg|spyr|tany|vraag|vrag|zapyt|zepta|вопрос|запит"
     r"|питан|спит|спрос|ερώτ|ρωτ|ρώτ)"
-    r"|[问問]|尋ね|聞く|質問|물어|묻|질문|पूछ|प्रश्न|سؤال|سأل|שאל|ถาม|hỏi"
+    r"|[问問]|尋ね|聞く|質問|물어|묻|질문|पूछ|प्रश्न|سؤال|سأل|שאל|ถาม|\bhỏi"
 )
 """The beginning of "ask" and "question" in the languages that descriptions are written in."""
+_CHOICE = LazyPattern(r"[(\uff08]\w[\w ]{0,20}(?: ?/ ?\w[\w ]{0,20}){1,3}[)\uff09]")
+"""Words in brackets, of which one is wanted: (left / right)."""
+_SHORT = 400
+"""Characters of an answer in which it says what it wants."""
 _PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
 
 
@@ -50,12 +61,19 @@ def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | N
     last = context.trajectory.follow(Calls).recent(1)
     if not last or last[0].tool not in tools:
         return None
-    asked = asked_of(last[0])
-    if asked is None and last[0].failed and WayOut.ASK in helpers_of(context):
-        given = describe_call(last[0], LONGEST_DESCRIPTION)
-        if lacks_value(given) and not _PATH.search(given):
-            return Asked(WayOut.ASK, last[0].output)  # what only the user has was left out
-    return asked
+    call = last[0]
+    asked, has = asked_of(call), helpers_of(context)
+    if asked is not None or not call.failed or len(call.whole) > _SHORT:
+        return asked
+    given = describe_call(call, LONGEST_DESCRIPTION)
+    seconds = tells_when(call.output) if WayOut.LATER in has else None
+    if seconds is not None:
+        return Asked(WayOut.LATER, call.output, seconds)
+    # what only the user has was left out, or has to be chosen
+    is_left = lacks_value(given) and not _PATH.search(given)
+    if WayOut.ASK in has and (is_left or _CHOICE.search(call.output)):
+        return Asked(WayOut.ASK, call.output)
+    return None
 
 
 def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:
@@ -81,7 +99,7 @@ def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[Wa
             found[WayOut.LATER] = name
         elif words and words[0] in READING:
             continue  # lists the questions of customers, or asks a modem
-        elif _asks(words, name_words(told)) or (_QUESTIONS.search(told) and names_a_person(told)):
+        elif _asks(words, name_words(told)) or _questions(told):
             found[WayOut.ASK] = name
     return found
 
@@ -100,6 +118,12 @@ def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
     if _PEOPLE.isdisjoint(words) and _PEOPLE.isdisjoint(told):
         return False
     return not _ASKING.isdisjoint(words) or (bool(told) and told[0] in _ASKING)
+
+
+def _questions(told: str) -> bool:
+    """Return whether a description speaks of a question; in English, of one to a person."""
+    found = _QUESTIONS.search(told)
+    return found is not None and (names_a_person(told) or found[0][:3] not in ("ask", "que"))
 
 
 def _first_sentence(description: str) -> str:

@@ -13,6 +13,7 @@ from trimtab_signals._profiles import (
     CIRCUMSTANCES,
     EXPLAINING,
     FINDING,
+    NOUNS,
     READING,
     SHELLS,
     SIGHTING,
@@ -33,7 +34,7 @@ _ON_FILES = frozenset(
 _LEADS = 2
 """Words of a description among which a verb at the end of a name stands if it is one: "file_read",
 "Safely read a file"; `disable_check` switches a check off."""
-_NO_THINGS = frozenset({"fetch", "find", "get", "retrieve"})
+_NO_THINGS = frozenset({"fetch", "get", "retrieve"})
 _RECALLING = frozenset({"recall", "recalls", "remember"})
 _STEM = 6
 """Letters by which words of English are compared with tables of words."""
@@ -50,7 +51,7 @@ _SHOWS = LazyPattern(
     r"|toon|ver\b|vis(?:a|ar|er)?\b|visualizz|voir\b|wykaz|wyświetl|xem|zeig|zobraz|δείχν|εμφαν|вивод"
     r"|вывод|показ|список|מציג|מראה|عرض|يعرض|قائمة|แสดง|รายการ|列出|显示|查看|查詢|查询|顯示"
     # and those that check or read
-    r"|comprueb|controll?a\b|ellenőr|kontroll?(?:er|iert|uje)|legge|liest|lit\b|lee\b|lees|læs|läs|odczyt"
+    r"|comprueb|controll?a\b|ellenőr|kontroll?(?:er|iert|uje)|legge|liest|lit\b|lee\b|lees|læs|läs(?!s)|odczyt"
     r"|olvas|prüf|读取|讀取|sprawdz|tarkist|verific|vérif|перевір|провер|проверя|чита|检查|確認|확인)"
     r"|\b(?:göster\w{0,3}|listele\w{0,3}|दिखा\S{0,3}(?: है)?)\Z"
     r"|(?:一覧|表示|見る|確認する|보여|조회|표시|확인)[\w ]{0,5}\Z"
@@ -66,6 +67,16 @@ _FOREIGN_VERBS = (("find", _SEEKS), ("show", _SHOWS))
 """The verbs of a look in other languages, where the first clause of a description begins or ends
 with it. None that is one of a change as well, as that for "apply" is in some: what a tool does of
 which nothing else is known may be a change."""
+_AND = "(?:and|e|et|ja|och|og|şi|și|und|ve|và|y|és|και|и|та|及|和|と)"
+_COMMA = r"[,、\uff0c·]"
+_SHOWN = LazyPattern(
+    rf"\A[^.;:(]{{1,60}}{_COMMA}(?! ?{_AND} )"
+    rf"(?:[^.;:(,、\uff0c·]{{1,40}}{_COMMA}(?! ?{_AND} )|[^.;:(,]{{1,40}} {_AND} )"
+    rf"|\A[^.;,(]{{1,60}}[:\uff1a][^.;:]{{1,40}}{_COMMA}"
+    r"|\A(?!Dispose)\w+ (?:of|and their) "
+)
+"""What a look shows, in whatever language: several things side by side, which are no verbs, for the
+word for "and" stands before the last alone; or what something has, after a colon or "of"."""
 _TAKING = frozenset(
     {"cancel", "clear", "close", "delete", "destroy", "drop", "purge", "remove", "reset", "stop"}
 )
@@ -76,10 +87,13 @@ _PREPARING = frozenset(
 )  # fmt: skip
 """Verbs of what comes before the work, and takes nothing away."""
 _COSTS = LazyPattern(
-    r"(?i)\b(?:all|although|anyway|back to|costs?|ever(?:y\w+)?|force|good|instead|lost|off|pays?"
-    r"|over\w{4,12})\b"
+    r"(?i)(?<![^\W\d_])(?:all|although|anyway|back to|bypass|costs?|disable|ever(?:y\w+)?|force"
+    r"|good|ignore|instead|lost|off|pays?|over\w{4,12}|skip|waive"
+    # without something, in the languages that descriptions are written in
+    r"|bez|fără|ilman|nélkül|ohne|olmadan|sans|sem|senza|sin|tanpa|uden|utan|uten|zonder|без|χωρίς"
+    r"|بدون|ללא)(?![^\W\d_])|없이"
 )
-"""What a description says of a change that nobody makes only to go on."""
+"""What a name or a description says of a change that nobody makes only to go on."""
 _CLAUSE = LazyPattern(r"[.,;:(。、।]")
 _ANY_WORD = LazyPattern(r"[A-Z]+(?![^\W\dA-Z_])|[^\W\d_][^\W\dA-Z_]*|\d+")
 
@@ -200,7 +214,7 @@ def words_of_tool(name: str, description: str, common: frozenset[str]) -> ToolWo
         on_files=FILES.issuperset(stem(word) for word in words if word != verb),
         prepares=not verbs.isdisjoint(_PREPARING),
         takes=not verbs.isdisjoint(_TAKING),
-        costs=_COSTS.search(description) is not None,
+        costs=_COSTS.search(f"{' '.join(full)} {description}") is not None,
     )
 
 
@@ -213,14 +227,15 @@ def _verb(name: str, words: Sequence[str], told: Sequence[str], description: str
         return told[0]  # takes a loan or a product back, and remembers nothing
     thing = bool(words) and found == words[-1] and found not in _NO_THINGS
     if found and not (thing and told and (told[0] in _READS or found not in told[:_LEADS])):
-        return found
+        is_done = found in _READS and told and told[0] in WRITING - NOUNS
+        return told[0] if is_done else found
     first = _CLAUSE.split(description.lower())[0].strip()
     named = " ".join(spoken(name))
     foreign = (
         verb for text in (first, named) for verb, says in _FOREIGN_VERBS if says.search(text)
     )
     if told:
-        return next(foreign, told[0])
+        return next(foreign, "show" if _SHOWN.search(description) else told[0])
     last = words[-1] if words else ""
     if stem(last) in _STATES or (len(words) < 3 and stem(last) in _EXPLAINING):
         return "get"

@@ -20,6 +20,7 @@ from trimtab import GuidanceContext
 from trimtab.events import CallOrigin, UserMessage
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
+from trimtab_signals._helpers import helpers_of
 from trimtab_signals._profiles import (
     ENDING,
     GENERIC,
@@ -37,6 +38,7 @@ from trimtab_signals._tool_words import (
     stem,
     words_of_tool,
 )
+from trimtab_signals._ways_out import WayOut
 
 _RECENT_CALLS = 8
 _LAST_CALLS = 64
@@ -80,6 +82,7 @@ class Evidence:
         finds: whether it finds or lists things, and shares more than a little.
         finds_named: whether it finds things, where words were handed over as for a name.
         explains, prepares, takes: what its verb does.
+        costs: whether it does what nobody does only to go on.
         called: whether it was called before and did not fail.
     """
 
@@ -93,36 +96,37 @@ class Evidence:
     explains: float
     prepares: float
     takes: float
+    costs: float
     called: float
 
 
 WEIGHTS = Evidence(
-    answer=1.0,
-    news=1.4,
-    task=1.0,
-    tried=0.9,
-    fields=0.8,
-    finds=1.8,
-    finds_named=1.7,
-    explains=1.0,
+    answer=0.9,
+    news=1.7,
+    task=1.1,
+    tried=0.8,
+    fields=0.7,
+    finds=1.7,
+    finds_named=1.5,
+    explains=0.7,
     prepares=1.3,
-    takes=-1.6,
-    called=-2.8,
+    takes=-1.2,
+    costs=-1.7,
+    called=-2.6,
 )
-"""Logarithms of odds, from `python tests/bench/words fit`; `_NONE` is that of naming no tool.
-
-An explanation weighs 0.75 there. It is more here, so that among tools without descriptions it is
-likely enough by itself."""
+"""Logarithms of odds, from `python tests/bench/words fit`; `_NONE` is that of naming no tool."""
 _SHARED = ("answer", "news", "task", "tried", "fields")
 _A_LITTLE = 0.3
 """Of a word: less is shared with what half of the tools say."""
 _HALF_A_WORD = 0.5
-"""Of news: at 40 moments that nobody had seen no change without it was right, and one did harm."""
-_NONE = 1.9
+"""Of what was asked for, or is new in the answer: a change that shares neither did harm."""
+_ONE_WORD = 1.1
+"""By one word alone, such as "sign", nothing tells what is to be signed."""
+_NONE = 1.0
 _LIKELY_LOOK = 0.2
-_LIKELY_CHANGE = 0.6
-"""With these, and weights of the other sets, each set's moments get the right tool at 119 of 160.
-A look that does not help does no harm, a change may."""
+_LIKELY_CHANGE = 0.4
+"""With these, and weights of the other sets, each set's moments get the right tool at 139 of 180,
+and none that does harm. A look that does not help does none, a change may."""
 
 
 @attrs.frozen
@@ -233,6 +237,7 @@ class Choice:
             explains=tool.explains,
             prepares=tool.prepares,
             takes=tool.takes,
+            costs=tool.costs and not tool.reads,
             called=name in problem.called,
         )
 
@@ -292,6 +297,7 @@ def untried_tools(context: GuidanceContext, tried: Iterable[str]) -> tuple[str, 
         calls=calls.recent(_LAST_CALLS),
         descriptions=context.tool_descriptions,
         task=task_of(context),
+        asks=helpers_of(context).get(WayOut.ASK, ""),
     )
     return (tool_name(found),) if found else ()
 
@@ -314,11 +320,13 @@ def proposed(
     calls: Sequence[CallRecord] = (),
     descriptions: Mapping[str, str] | None = None,
     task: str = "",
+    asks: str = "",
 ) -> str:
     """Return the tool of an agent that most speaks for; empty if too little does for any.
 
     A tool that the answer names comes first, then the one whose call failed before an obstacle was
     cleared. Of a shell or of files those that look at files come last, and are always worth a look.
+    Where it is likelier that none helps, the user is asked, if there is a tool for that.
 
     Args:
         tools: all that the agent has; None if unknown, then those of its own `calls` that
@@ -328,6 +336,7 @@ def proposed(
         calls: what was called lately, oldest first.
         descriptions: what tools say of themselves, by name, as far as known.
         task: what the user asked for.
+        asks: the tool that asks the user; empty if there is none.
     """
     calls = [call for call in calls if call.caller is CallOrigin.MODEL]
     names = {call.tool for call in calls if not call.failed} if tools is None else set(tools)
@@ -342,10 +351,12 @@ def proposed(
     cleared = _cleared(calls, tried, choice.known)
     if cleared is not None:
         return cleared
-    return _likeliest(choice, [name for name in usable if not _ends(name)], profiles)
+    others = [name for name in usable if name != asks and not _ends(name)]
+    least = math.exp(_NONE) if asks else 0.0
+    return _likeliest(choice, others, profiles, least) or asks
 
 
-def _likeliest(choice: Choice, names: Sequence[str], profiles: ToolProfiles) -> str:
+def _likeliest(choice: Choice, names: Sequence[str], profiles: ToolProfiles, least: float) -> str:
     """Return the tool that is likeliest to help, if it is likely enough for what it does."""
     found = {name: choice.evidence(name) for name in names}
     odds = {name: _odds(evidence) for name, evidence in found.items()}
@@ -353,7 +364,8 @@ def _likeliest(choice: Choice, names: Sequence[str], profiles: ToolProfiles) -> 
     for name in sorted(names, key=lambda name: (-odds[name], name)):
         tool, evidence = choice.known[name], found[name]
         if _looks(name, tool, profiles):
-            if odds[name] >= _LIKELY_LOOK * left and choice.concerns(evidence):
+            is_likely = odds[name] >= max(_LIKELY_LOOK * left, least)
+            if is_likely and choice.concerns(evidence) and not evidence.called:
                 return name
         elif odds[name] >= _LIKELY_CHANGE * total and _helps(tool, evidence):
             return name
@@ -363,8 +375,10 @@ def _likeliest(choice: Choice, names: Sequence[str], profiles: ToolProfiles) -> 
 
 def _helps(tool: ToolWords, evidence: Evidence) -> bool:
     """Return whether a change makes what the answer speaks of, and takes nothing away for it."""
-    told = evidence.answer >= 1 and evidence.news >= _HALF_A_WORD
-    return told and not (tool.takes or tool.costs)
+    shared = evidence.answer + evidence.task + evidence.tried
+    is_new = max(evidence.news, evidence.task) >= _HALF_A_WORD
+    is_told = evidence.answer >= 1 and is_new and shared > _ONE_WORD
+    return is_told and not (tool.takes or tool.costs)
 
 
 def _ends(name: str) -> bool:
@@ -374,7 +388,7 @@ def _ends(name: str) -> bool:
 def _looks(name: str, words: ToolWords, profiles: ToolProfiles) -> bool:
     """Return whether a tool is known to change nothing, from its words or by declaration."""
     profile = profiles.of(name)
-    declared = profile.read_only is True and profile is not guess(name)
+    declared = profile.read_only is True and profile != guess(name)
     return not profile.polling and (words.reads or declared)
 
 

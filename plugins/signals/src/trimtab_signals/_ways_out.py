@@ -16,7 +16,15 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern, quote
-from trimtab_signals._changes import Change, arguments_in, is_named, next_in, shown, stands
+from trimtab_signals._changes import (
+    LIKE_DATE,
+    Change,
+    arguments_in,
+    is_named,
+    next_in,
+    shown,
+    stands,
+)
 from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import (
     DECIDES,
@@ -82,6 +90,7 @@ _SECONDS = LazyPattern(
     r"|(?<![A-Za-z\d.,:])(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초|detik|giây|saniye"
     r"|วินาที|ثان[يی]|שניות|δευτ|másodp)"
 )
+_DURATION = LazyPattern(r"(?<!\w)PT(?=\d)(?:(\d{1,4})M)?(?:(\d{1,5})S)?(?!\w)")
 _MINUTES = LazyPattern(
     r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
     r"|분|menit|นาที|דקות|хвил)"
@@ -98,7 +107,6 @@ _TOO_LARGE = "413"
 _COUNTED = LazyPattern(r"[-+]?\d|\[")
 _LEAST_TEXT = 10
 """Characters: the least bound of a text; smaller ones count things."""
-_MINUTE_WORDS = frozenset({"min", "mins", "minute", "minutes"})
 _SECONDS_A_MINUTE = 60.0
 """By definition."""
 _SHORTEST_SPAN = 5.0
@@ -124,6 +132,11 @@ _STILL = LazyPattern(
     r"|läuft noch|en cours\b|en curso\b|in corso\b|em andamento|w toku|pågår|käynnissä|lopende"
     r"|обрабатывается|выполняется|处理中|処理中|처리 중|devam ed|folyamatban|probíhá"
 )
+_NEGATED = LazyPattern(
+    r"(?i)(?<!\w)(?:ei|ikke|inte|keine?|nem|nicht|niet|no|non|not|nu|pas|ne|не|нет|δεν)"
+    r"\W{1,3}(?:\w{1,6} )?\Z"
+)
+"""The word for "not" before it, in those languages."""
 _WHO = (
     "(?:user|guest|customer|caller|owner|holder|client|patient|traveller|requester|maintainer"
     "|manager)"
@@ -158,7 +171,7 @@ _CHOOSES = (
     r"|od[ab]+r|päät|válasz|eldönt|aleag|pilih|dipilih|chọn|ask\b|up to|frag(?:e|t\b)|pregunt"
     r"|pergunt"
     r"|wunsch|wünsch|accord|megad|has to say|demande[zr]|chied|vraag|zapyta|zepte|fråg|spør"
-    r"|kysy|kérd|уточн|спрос|запит|ρωτ|tany|hỏi)"
+    r"|a[ck]cep|akzept|aceit|hyväks|elfogad|kysy|kérd|уточн|спрос|запит|ρωτ|tany|hỏi)"
     r"|[选選擇决決尋伺]|确认|確認|询问|선택|결정|확인|चुन|पूछ|ختار|قرر|اسأل|בחו?ר|שאל|เลือก|ระบุ|ถาม)"
 )
 _DECIDER = LazyPattern(
@@ -335,6 +348,8 @@ def _failing(text: str, given: str) -> Asked | None:
         return Asked(WayOut.LATER, *wait)
     several = several_of(text, arguments)
     change = change_in(text, given, failed=True)
+    if change is not None and not change.lacks and lacks_value(given):
+        change = change if f"{change.refused.partition('=')[0]}=''" in given else None
     if several and (change is None or " or " not in change.call or f"'{several} " in change.call):
         change = None
     told = set(_NUMBERS.findall(text)) - {*arguments.values()}
@@ -348,12 +363,16 @@ def _failing(text: str, given: str) -> Asked | None:
         or len(arguments) == 1
         or is_named(name, text)
         or stands(was.strip("'"), text)
+        or LIKE_DATE.search(was)
     )
     if change is not None and is_known and not (span and _raises(change, told)):
         return Asked(WayOut.ARGUMENTS, text, change=change)
     if several or DECIDES.search(text):
         return Asked(WayOut.ASK, several or text)
-    is_later = span is not None or _STILL.search(text) is not None
+    goes_on = _STILL.search(text)
+    is_later = span is not None or (
+        goes_on is not None and _NEGATED.search(text[: goes_on.start()]) is None
+    )
     return Asked(WayOut.LATER, text, span) if is_later else None
 
 
@@ -403,6 +422,11 @@ def names_a_person(text: str) -> bool:
     return _NAMED_PERSON.search(text) is not None
 
 
+def tells_when(text: str) -> float | None:
+    """Return a span of time that an answer tells, and that nothing has taken."""
+    return None if _TOOK.search(text) else _seconds(text)
+
+
 def lacks_value(given: str) -> bool:
     """Return whether a call has an argument without a value: a code that only the user has."""
     return any(value == "" for value in arguments_in(given).values())
@@ -439,7 +463,7 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
     """
     change = asked.change
     if asked.way is WayOut.LATER:
-        return _come_back(asked.seconds, tool, helper)
+        return _come_back(asked, tool, helper)
     if asked.way is WayOut.ASK:
         return f"The answer needs a decision of your user: {f'call {helper}' if helper else 'ask'}."
     if change is not None and change.lacks:
@@ -452,7 +476,8 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
     return f"Call {tool} {how}: {quote(asked.said, _LONGEST_QUOTE)}."
 
 
-def _come_back(seconds: float | None, tool: str, helper: str) -> str:
+def _come_back(asked: Asked, tool: str, helper: str) -> str:
+    seconds = asked.seconds
     if seconds is None:
         how = f"call {helper}" if helper else "wait or do other work"
         return f"The answer says to come back: {how}, then call {tool} again."
@@ -460,10 +485,13 @@ def _come_back(seconds: float | None, tool: str, helper: str) -> str:
         return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
     minutes = math.ceil(seconds / _SECONDS_A_MINUTE)
     span = f"{math.ceil(seconds)} seconds"
-    if not _MINUTE_WORDS.isdisjoint(name_words(helper)):
+    if any(word.startswith("min") for word in name_words(helper)):
         span = f"{minutes} minutes"
     elif minutes > 1:
-        span += f" ({minutes} minutes)"
+        told, other = f"{minutes} minutes", span
+        if not _MINUTES.search(asked.said):
+            told, other = other, told
+        span = f"{told} ({other})"
     return f"Call {helper} for {span}, then call {tool} again."
 
 
@@ -492,6 +520,9 @@ def comes_back_as_told(said: str, earlier: Span, later: Span) -> bool:
 
 def _seconds(text: str) -> float | None:
     found = _SECONDS.search(text)
+    parts = _DURATION.search(text)
+    if parts is not None:
+        return float(parts[1] or 0) * _SECONDS_A_MINUTE + float(parts[2] or 0)
     if found is not None:
         return float(next(group for group in found.groups() if group))
     found = _MINUTES.search(text)
