@@ -337,31 +337,22 @@ def structure_problems(error: BaseException, place: str = "") -> Iterator[str]:
         error: what the converter raised.
         place: of the value that it was given.
     """
-    from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError, IterableValidationError
+    from cattrs import transform_error
 
-    if isinstance(error, ClassValidationError):
-        fields, rest = error.group_exceptions()
-        for one, field in fields:
-            yield from structure_problems(one, f"{place}.{field.name}" if place else field.name)
-        for one in rest:
-            yield from structure_problems(one, place)
-    elif isinstance(error, IterableValidationError):
-        items, rest = error.group_exceptions()
-        for one, item in items:
-            yield from structure_problems(one, f"{place}[{item.index!r}]")
-        for one in rest:
-            yield from structure_problems(one, place)
-    elif isinstance(error, ForbiddenExtraKeysError):
-        names = ", ".join(sorted(error.extra_fields))
-        yield _at(place, f"unknown field {sanitize(names)}")
-    elif isinstance(error, KeyError):
-        yield _at(place, "is missing")
-    else:
-        yield _at(place, sanitize(error_message(error)) or type(error).__name__)
+    for line in transform_error(error, place, lambda one, _: f"{_problem(one)}\0"):
+        text, _, found = line.partition("\0 @ ")
+        at = found if place else found.removeprefix(".")
+        yield f"{at}: {text}" if at else text
 
 
-def _at(place: str, text: str) -> str:
-    return f"{place}: {text}" if place else text
+def _problem(error: BaseException) -> str:
+    from cattrs.errors import ForbiddenExtraKeysError
+
+    if isinstance(error, ForbiddenExtraKeysError):
+        return f"unknown field {sanitize(', '.join(sorted(error.extra_fields)))}"
+    if isinstance(error, KeyError):
+        return "is missing"
+    return sanitize(error_message(error)) or type(error).__name__
 
 
 def encode_state(projection: BaseProjection) -> Any:
