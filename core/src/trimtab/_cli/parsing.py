@@ -122,7 +122,10 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
     command = _command_of(arguments)
     if command and command not in known:
         hint = did_you_mean(command, known)
-        parser.error(f"unknown command {sanitize(command, 60)!r}.{hint} See trimtab --help.")
+        parser.error(
+            f"unknown command {sanitize(command, 60)!r}.{hint} See "
+            "trimtab --help, or install the package that offers it."
+        )
     return parser.parse_args(arguments)
 
 
