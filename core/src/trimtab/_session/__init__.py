@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab._events import ResultDigest, ToolInvoked
 from trimtab._types.errors import SessionError
-from trimtab._types.text import SMALL_INT, as_text, digest_of, exact, shorten
+from trimtab._types.text import LEAST_INT, SMALL_INT, as_text, digest_of, exact, shorten
 
 T = TypeVar("T")
 
@@ -337,7 +337,7 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
     if kind is str:
         return room - len(value) - 5
     if kind in _SCALARS:
-        return room - 9 if kind is not int or -SMALL_INT < value < SMALL_INT else -1
+        return room - 9 if kind is not int or LEAST_INT < value < SMALL_INT else -1
     if not depth or (kind is not dict and kind is not list) or len(value) * 5 > room:
         return -1
     if kind is list:
@@ -350,7 +350,7 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
         kind = item.__class__
         if kind is str:
             room -= len(key) + len(item) + 15
-        elif kind is int and -SMALL_INT < item < SMALL_INT:
+        elif kind is int and LEAST_INT < item < SMALL_INT:
             room -= len(key) + 19
         else:
             room = _room_after(item, room - len(key) - 10, depth - 1)

@@ -299,6 +299,7 @@ DEEPEST = 64
 """Containers in each other: arguments nest less, and Python allows some 1,000 frames."""
 SMALL_INT = 1 << 62
 """Far below `MOST_BITS`, and cheaper to compare with."""
+LEAST_INT = -SMALL_INT
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
 _EXACT = _AS_THEY_ARE | {int, float}
 
@@ -352,7 +353,7 @@ def reduced(value: Any, inside: tuple[int, ...] = ()) -> Any:
     if kind is dict:
         for item in value.values():  # texts and small numbers, as arguments mostly are
             kind = item.__class__
-            if kind is not str and (kind is not int or not -SMALL_INT < item < SMALL_INT):
+            if kind is not str and (kind is not int or not LEAST_INT < item < SMALL_INT):
                 return _copied(value, dict, inside)
         return value.copy()
     if kind in _AS_THEY_ARE:

@@ -93,8 +93,6 @@ def backs_off(calls: Sequence[CallRecord], spans: Sequence[Span]) -> bool:
 def waits_as_told(actions: Actions) -> bool:
     """Tell whether the last call was made again when its answer said, and not for too long."""
     last, calls = actions.kept[-1], []
-    if last.earlier < 0:
-        return False
     for action in islice(reversed(actions.kept), CEILING_CALLS):
         if action.asked != last.asked or len(action.calls) > 1:
             break

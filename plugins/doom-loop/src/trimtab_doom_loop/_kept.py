@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -55,8 +55,8 @@ class Actions:
         self._answers: dict[str, int] = {}
         self._tools: dict[str, int] = {}
         # How often each call was made, and each tool called.
-        self._made: dict[str, int] = {}
-        self._used: dict[str, int] = {}
+        self._made: dict[str, int] = defaultdict(int)
+        self._used: dict[str, int] = defaultdict(int)
 
     def clear(self) -> None:
         """Forget all: the user acted, or asked for something new."""
@@ -98,8 +98,8 @@ class Actions:
         self._asked[asked] = self._answers[answers] = self._tools[call.tool] = number
         made, used = self._made, self._used
         for one in calls:
-            made[one.fingerprint] = made.get(one.fingerprint, 0) + 1
-            used[one.tool] = used.get(one.tool, 0) + 1
+            made[one.fingerprint] += 1
+            used[one.tool] += 1
         self.newest_is_news = is_new and len(calls) == 1 and made[asked] == 1
         return action
 
@@ -112,9 +112,14 @@ class Actions:
             del self._answers[action.answers]
         if self._tools[tool] == number:
             del self._tools[tool]
+        made, used = self._made, self._used
         for call in action.calls:
-            _take_one(self._made, call.fingerprint)
-            _take_one(self._used, call.tool)
+            made[call.fingerprint] -= 1
+            used[call.tool] -= 1
+            if not made[call.fingerprint]:
+                del made[call.fingerprint]
+            if not used[call.tool]:
+                del used[call.tool]
 
     def _note_earlier(self, action: Action, last_asked: int, last_answered: int) -> bool:
         """Compare an action that is about to be added with the latest that asked and that got the
@@ -267,13 +272,6 @@ class Actions:
             if action.number < number:
                 return
             yield action
-
-
-def _take_one(counts: dict[str, int], key: str) -> None:
-    if counts[key] == 1:
-        del counts[key]
-    else:
-        counts[key] -= 1
 
 
 def counted(asked: tuple[CallRecord, ...]) -> tuple[CallRecord, ...]:

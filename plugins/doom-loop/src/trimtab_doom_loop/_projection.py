@@ -121,7 +121,7 @@ class LoopProjection(CallProjection):
         no deed: those in a row are judged by themselves.
         """
         asked = turn.asked
-        if any(is_aside(call.tool) for call in asked):
+        if [call for call in asked if is_aside(call.tool)]:
             deeds = tuple([call for call in turn.calls if not is_aside(call.tool)])
             if not any(call in asked for call in deeds):
                 self._think(turn)
@@ -177,10 +177,11 @@ class LoopProjection(CallProjection):
         else:
             self._streak = 1
         rejected, found = self._rejections.take(action.calls), None
-        if not waits_as_told(actions):
-            found = (
-                self._found_in_news(same_tool=same_tool) if is_news else self._found_in_repeats()
-            )
+        if action.earlier < 0 or not waits_as_told(actions):
+            if is_news:
+                found = self._found_without_effect(same_tool=same_tool)
+            else:
+                found = self._found_in_repeats()
             found = found or rejected or find_same_page(actions, self._limits.times)
         self._belongs_to(found)
 
@@ -208,14 +209,11 @@ class LoopProjection(CallProjection):
         found = found or find_same_answer(actions, self._streak, repeats, similarity)
         return found or self._found_without_effect(same_tool=True)
 
-    def _found_in_news(self, *, same_tool: bool) -> Loop | None:
+    def _found_without_effect(self, *, same_tool: bool) -> Loop | None:
         """Find the loop of an action that is new, but may bring what is known in other words."""
+        actions, times = self._actions, self._limits.times
         if self._limits.similarity >= 1:
             return None
-        return self._found_without_effect(same_tool=same_tool)
-
-    def _found_without_effect(self, *, same_tool: bool) -> Loop | None:
-        actions, times = self._actions, self._limits.times
         found = find_changes_astray(actions, times) or find_same_content(actions, times)
         if found is None and same_tool:
             found = find_known(actions, self._repeats)

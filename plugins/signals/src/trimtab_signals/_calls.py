@@ -71,7 +71,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     A success of the same operation ends the count. Different operations that are told the very same
     have nothing in common but what keeps them from it.
     """
-    said, does = call.output, _operation(call)
+    said, does = call.output, _operation(call.tool, call.command)
     coded = _CODE.search(said) is not None
     done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
     if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
@@ -80,7 +80,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
     exact = True
     for other in before:
-        does_other = _operation(other)
+        does_other = _operation(other.tool, other.command)
         is_near = complains and does_other != does and same_reason(said, other.output)
         ends_alike = said[-_EDGE:] == other.output[-_EDGE:] and edges_of(other)
         if said == other.output or is_near or (ends_alike and _signature(other) == signature):
@@ -128,8 +128,8 @@ def same_reason(said: str, other: str) -> bool:
     return shared and said[:_EDGE] == other[:_EDGE]
 
 
-def _operation(call: CallRecord) -> str:
-    return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
+def _operation(tool: str, command: str | None) -> str:
+    return tool if command is None else f"{tool} {operation(command)}"
 
 
 _MODEL = CallOrigin.MODEL
@@ -250,7 +250,7 @@ class Calls(BaseProjection):
         self._turns = 0
         self._user_spoke_at = 0
         self._has_failed = False
-        self._edges: dict[str, str] = {}
+        self._edges: dict[str, tuple[str, str | None]] = {}  # with tool and command
         self.stirs = False
 
     @classmethod
@@ -329,16 +329,19 @@ class Calls(BaseProjection):
 
     def _look_at_complaint(self, record: CallRecord, edges: tuple[str, ...]) -> None:
         """Note that a call was told in vain what others were told before."""
-        known, does = self._edges, _operation(record)
+        known, call = self._edges, (record.tool, record.command)
         # What one tool says mostly begins alike: a reason is looked for in what another one says.
         if edges[0] in known or (
-            any(known.get(edge, does) != does for edge in edges[1:]) and _complains(record.output)
+            len(edges) > 1
+            and any(_operation(*known.get(edge, call)) != _operation(*call) for edge in edges[1:])
+            and _complains(record.output)
         ):
             closed = (call for turn in reversed(self._closed) for call in turn.asked[::-1])
             record.alike, record.complaint = alike(record, islice(closed, LOOKED_AT))
-        self._edges |= dict.fromkeys(edges, does)
-        while len(self._edges) > _EDGES_KEPT:
-            del self._edges[next(iter(self._edges))]
+        for edge in edges:
+            known[edge] = call
+        while len(known) > _EDGES_KEPT:
+            del known[next(iter(known))]
 
     def turn_closed(self, turn: Turn) -> tuple[TurnRecord]:
         """Return the records of a batch."""
@@ -378,7 +381,7 @@ class Calls(BaseProjection):
             self._closed.clear()
             self._closed.extend(turn.restored(profiles) for turn in state.closed)
             told = (call for turn in self._closed for call in turn.calls)
-            self._edges = {edge: _operation(call) for call in told for edge in edges_of(call)}
+            self._edges = {edge: (c.tool, c.command) for c in told for edge in edges_of(c)}
             self._frequency = dict(state.frequency)
             self._turns = state.turns
             self._user_spoke_at = state.user_spoke_at

@@ -47,6 +47,7 @@ _LONG_PATH = 1024
 of the recorded runs reach these."""
 _SMALL = 1 << 62
 """Far below the limit in bits, and cheaper to compare with."""
+_LEAST = -_SMALL
 
 
 def digest(text: str) -> str:
@@ -126,7 +127,7 @@ def _mapping(value: dict[Any, Any], ignored: frozenset[str], depth: int) -> str:
             if "/" in item and ("//" in item or "./" in item or item[-1] == "/"):
                 item = tidy_path(item)
             parts.append(f"{key}={encode_basestring(item)}")
-        elif kind is int and -_SMALL < item < _SMALL:
+        elif kind is int and _LEAST < item < _SMALL:
             parts.append(f"{key}={item}")
         else:
             parts.append(f"{key}={canonical(item, ignored, depth + 1)}")

@@ -136,7 +136,8 @@ def may_end(text: str) -> bool:
         or "left" in tail
         or "remaining" in tail
         or ("runcated" in tail and ("truncated" in tail or "Truncated" in tail))
-        or ("us" in tail and ("used" in tail or "usage" in tail))
+        or "used" in tail
+        or "usage" in tail
     )
 
 
