@@ -83,6 +83,10 @@ class Trajectory:
         Args:
             name: the provider's name.
             projection: what is fed.
+
+        Raises:
+            TypeError: it would not be fed: it is no projection, or its methods are misspelt, async
+                or none of those that take what happens.
         """
         return self._feeds.attach(name, projection)
 
