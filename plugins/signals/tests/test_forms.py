@@ -224,7 +224,7 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         ("book(a='x')", "EBUSY: resource", "come back"),
         ("book(a='x')", "Prøv igen senere", "come back"),
         ("book(a='x')", "set 'sales' is stale since 2026-04-30 10:00", ""),
-        ("book(when='May')", "when: ISO 8601 (2026-01-31T18:30)", ""),
+        ("book(when='May')", "when: ISO 8601 (2026-01-31T18:30)", "in the form 2026-01-31T18:30"),
         # a decision
         ("book(to='Anna')", '["Anna Bauer (sales)","Anna Costa (law)"]', "decision of your user"),
         ("book(a='x')", "Toestemming ontbreekt", "decision of your user"),

@@ -46,20 +46,24 @@ _NAMED_MONTH = LazyPattern(r"(?<!\w)\d\d[-/. ]?([A-Za-z]{3})[-/. ]?(?:\d\d){1,2}
 _MONTH = LazyPattern(
     r"(?<!\w)(?:([^\W\d_])\1[-/. ]([^\W\d_])\2{3}|([^\W\d_])\3{3}[-/. ]([^\W\d_])\4)(?!\w)"
 )
-_TIME = LazyPattern(r"(?<![\w:])([^\W\d_])\1?:([^\W\d_])\2(?![\w:])")
 _FOR_EXAMPLE = (
-    r"(?:e\.g\.|z\. ?B\.|p\. ?ej\.|p\. ?ex\.|t\. ?ex\.|bijv|b\.v\.|f\.eks|np\.|např|örn|pl\."
+    r"(?<![A-Za-z\u0410-\u044f])(?:e\.g\.|z\. ?B\.|p\. ?ej\.|p\. ?ex\.|t\. ?ex\.|bijv|b\.v\.|f\.eks"
+    r"|np\.|např|örn|pl\."
     r"|π\.χ|lik[en]\b"
     r"|ex[ae]mp\w{1,3}|ejemplo|esempio|esim\w{0,7}|beispiel\w{0,7}|voorbeeld"
     r"|напр\w{0,6}|пример\w?|contoh|ví dụ|例如?|예"
     r"|उदा\w{0,6}|مثل|מثال|לדוגמה|เช่น)"
 )
 """The words for an example, in the languages that answers are seen in."""
+_TIME = LazyPattern(
+    r"(?<![\w:])([^\W\d_])\1?:([^\W\d_])\2(?![\w:])"
+    rf"|(?i:{_FOR_EXAMPLE})\W{{1,4}}(?P<sample>\d\d:\d\d)(?![\d:])"
+)
 _BOTH = LazyPattern(
     r"(?<!\w)([^\W\d_])\1{3}-([^\W\d_])\2-([^\W\d_])\3[T ]"
     r"([^\W\d_])\4:([^\W\d_])\5(?::([^\W\d_])\6)?Z?(?!\w)"
-    rf"|(?i:{_FOR_EXAMPLE})\W{{1,4}}\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d"
-    r"(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)"
+    rf"|(?:(?i:{_FOR_EXAMPLE})\W{{1,4}}|\((?=[\d-]*T))(?P<sample>\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d"
+    r"(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)(?!\w)"
 )
 """A date with a time, in letters or as an example."""
 _MOMENT = LazyPattern(
@@ -210,21 +214,22 @@ def formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
         (_DATE, read_date, as_date),
         (_TIME, _read_time, _as_time),
     ):
-        form = next((f for f in pattern.finditer(line) if f[0] not in arguments.values()), None)
-        if form is None:
+        found = next((f for f in pattern.finditer(line) if f[0] not in arguments.values()), None)
+        if found is None:
             continue
+        form = found.groupdict().get("sample") or found[0]
         fits = [k for k, value in arguments.items() if read(value)]
         if not key and not fits:
             like = [k for k, value in arguments.items() if LIKE_DATE.search(value)]
             key = like[0] if len(like) == 1 else ""
         if key and key not in fits:
-            return _shaped(key, form[0], arguments)
+            return _shaped(key, form, arguments)
         if key:
             fits = [k for k in fits if _shape(arguments[k]) == _shape(arguments[key])]
-        sample = _NAMED_MONTH.search(line) if "MMM" in form[0].upper() else None
+        sample = _NAMED_MONTH.search(line) if "MMM" in form.upper() else None
         if sample is not None and sample[1].title() not in calendar.month_abbr:
-            return _shaped(key, form[0], arguments)  # in a language that is not known
-        letters = form[0].lower() if sample is not None and not sample[1].isupper() else form[0]
+            return _shaped(key, form, arguments)  # in a language that is not known
+        letters = form.lower() if sample is not None and not sample[1].isupper() else form
         made = {k: write(letters, read(arguments[k]) or ()) for k in fits}
         told = [f"{k}='{value}'" for k, value in made.items() if value != arguments[k]]
         first = key or next(iter(made), "")

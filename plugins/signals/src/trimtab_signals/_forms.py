@@ -46,7 +46,9 @@ _LABEL = LazyPattern(
     r"|(?<![\w.,])\d{1,5}(?= ?[:\uff1a])|[(\uff08](?!max|min)[^\W\d]{3,20} \d{1,5}(?![\w.,%])"
 )
 """A number that an answer begins with, or before a colon, says which thing or error it is about."""
-_IDS = frozenset({"code", "id", "key", "no", "nr", "number", "ref", "sku", "uuid", "year", "zip"})
+_IDS = frozenset(
+    {"code", "id", "key", "no", "nr", "number", "pr", "ref", "sku", "uuid", "year", "zip"}
+)
 """What ends the names of arguments whose numbers count nothing, so that no bound holds for them."""
 _PLAIN_NUMBER = LazyPattern(
     r"(?<![A-Za-z0-9_.:/-])(?<!line )\d{1,9}(?![.:/-]?\d|[A-Za-z_])"
@@ -84,7 +86,7 @@ _QUOTED_LIST = LazyPattern(
 )
 """Values side by side; two that stand apart are states: one that is, and one that is wanted."""
 _CODE_LIST = LazyPattern(
-    r"(?<![\w-])(?:[A-Z\d][A-Z\d_+-]{0,11}(?: ?[,|\u3001\uff0c] ?(?:\w{1,5} )?| \w{1,5} ))"
+    r"(?<![\w-])(?:[A-Z\d][A-Z\d_+-]{0,11}(?: ?[,|\u3001\uff0c] ?(?:\w{1,5} )?| \w{1,5} |/))"
     r"{1,7}[A-Z\d][A-Z\d_+-]{0,11}(?![\w-])"
 )
 _CODED = LazyPattern(r"(?<![\w-])(?=\d{0,11}[A-Z])(?!([A-Z])\1+\b)[A-Z\d][A-Z\d_+-]{0,11}(?![\w-])")
@@ -108,7 +110,8 @@ _YOUNGER = LazyPattern(
 )
 """What has to be there that is no older than so many days: no bound of a stretch."""
 _SAMPLE = LazyPattern(
-    r"(?<![\w-])(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
+    r"(?<![\w-])(?!RFC|ISO)(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?(?<!RFC )(?<!ISO )"
+    r"\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
 )
 _NAMED_FIELD = LazyPattern(
     r'(?<!\w)(?:missing\w*|required\w*|fields?|param\w*|argument\w*|property|path|pointer|loc)"?'
@@ -116,7 +119,7 @@ _NAMED_FIELD = LazyPattern(
 )
 _LACKING = (
     r"(?:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
-    r"|puuttuu|mangler|brak\w{0,9}|chybí|hiányz\w{1,9}|eksik|ontbre\w{1,9}|отсутств\w{1,9}|缺\w{0,3}"
+    r"|puuttu\w{1,3}|mangler|brak\w{0,9}|chybí|hiányz\w{1,9}|eksik|ontbre\w{1,9}|отсутств\w{1,9}|缺\w{0,3}"
     r"|欠\w{0,4}|누락\w{0,3}|thiếu|kurang|λείπ\w{0,6}|חסר\w{0,2}|відсутн\w{1,9}|lipse\w{1,9})"
 )
 _MISSES = LazyPattern(
@@ -150,6 +153,12 @@ _NEEDS = LazyPattern(
     rf"(?![^\n]{{0,20}}{_OPEN})"
     rf'|(?i:{_NEEDED}\w{{0,3}})"\s?:\s?\[\s?"([a-z_]\w{{1,30}})"'
     r"|KeyError: '([a-z_]\w{1,30})'"
+    # the name ends the answer, is one in JSON, or begins it
+    rf"|(?i:\b{_FIELD})[^\n:]{{0,20}}?(?i:{_NEEDED}|{_LACKING})[^\n:]{{0,20}}?"
+    r":\s?([a-z_]\w{1,30})\W{0,2}\Z"
+    rf'|"(?i:{_FIELD})"\s?:\s?"([a-z_]\w{{1,30}})"'
+    rf"|(?i:{_NEEDED})[^\n]{{0,25}}?\s([a-z]{{1,20}}_\w{{1,30}})\W?\Z"
+    rf"|\A\W{{0,3}}([a-z_]\w{{1,30}}): [^\n]{{0,20}}(?i:{_FIELD})[^\n]{{0,20}}(?i:{_NEEDED})"
     r"|required[^\n]{0,60}:\s{1,8}--([a-z][\w-]{1,30})"
     r"|(?i:enter|give|provide|supply)\W{1,3}([a-z]{1,20}_\w{1,30})(?!\w)"
     rf'|:\s?\{{\s?"([a-z_]\w{{1,30}})"\s?:\s?"[^"\n]{{0,60}}?(?i:{_NEEDED})'
@@ -437,11 +446,8 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     made += [_chosen(key, values, 3, arguments) for values in listed]
     if given.isalpha() and given.islower() and not _OBJECT.search(text):
         coded = _CODE_LIST.search(text.partition(given)[2] or text)
-        made.append(
-            _chosen(
-                key, [code[0] for code in _CODED.finditer(coded[0])] if coded else [], 2, arguments
-            )
-        )
+        codes = [code[0] for code in _CODED.finditer(coded[0])] if coded else []
+        made.append(_chosen(key, codes, 3 if coded and "/" in coded[0] else 2, arguments))
     return next((change for change in made if change is not None), None)
 
 
@@ -542,6 +548,7 @@ _LONGEST_WAIT = 4 * 3_600.0
 """Seconds; a time that is further off opens a shop, and ends no lock."""
 _LONGEST_TIME = 70
 """Characters that are quoted of what stands before a time."""
+_TIMED = LazyPattern(r"\d[:.h]\d\d(?!\d)|\d ?[AaPp]\.?[Mm]\b")
 _LETTERED = LazyPattern(r"(?<![\w:])([^\W\d_])\1:([^\W\d_])\2(?![\w:])")
 _SINCE = LazyPattern(r"(?i)\b(?:since|seit|depuis|sinds|sedan|siden)\W{1,3}\Z")
 _INSTANT = LazyPattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
@@ -549,13 +556,14 @@ DECIDES = LazyPattern(
     r"(?i)two-factor|one-time (?:code|password|pin)\b|verification code"
     r"|confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|freigabe|genehmig|zustimm"
     r"|autori[sz](?:ar|er|ieren|zare|ación d|ação d)\b|подтвер|одобр|соглас"
-    r"|确认|確認|批准|承認|同意|확인이? ?필요|승인|동의|potwierdz|zgod[ay]\b|bevestig|godk[äj]"
+    r"|确认|確認|批准|承認|同意|확인이? ?필요|승인|동의|potwierdz|zgod[ay]\b|bevestig|godk[äje]"
     r"|aprob|toestemming|samt[yj][kc]|suostumu|onay|s[oú]u?hlas|hozzájárul|consim|persetuj|згод"
     r"|موافق|אישור"
     r"|συγκατ|đồng ý|podpis(?!an)|handtekening|unterschrift|underskrift|allekirjoit|firma d"
     r"|signature\b|sign-?off\b"
     # what can be meant in two ways, or is several objects
-    r"|eindeutig|jednoznač|однознач|entydig|ambig[uüo]|yksiselitt|dubbelzinnig|niet duidelijk"
+    r"|einwillig|(?:ein|mehr)deutig|flertydig|víceznač|jednoznač|однознач|entydig|ambig[uüo]|yksiselitt"
+    r"|dubbelzinnig|niet duidelijk"
     r"|\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{"
 )
 """The word for what only a person gives, in the languages that answers are seen in."""
@@ -625,7 +633,7 @@ def wait_by_form(text: str, arguments: _Arguments) -> tuple[str, float | None] |
     if (
         _INSTANT.search(text)
         or _LETTERED.search(text)
-        or any(":" in value for value in arguments.values())
+        or any(map(_TIMED.search, arguments.values()))
     ):
         return None  # a time that was given may be what is wrong
     if len(times) == 1 and _SINCE.search(text[: times[0].start()]):
@@ -646,7 +654,7 @@ def several_of(text: str, arguments: _Arguments) -> str:
     for value in arguments.values():
         is_name = _WORDED.match(value) and (" " in value or not value.islower())
         if is_name and len(value) <= _LONGEST_TIME and not _CODE.search(value):
-            after = re.findall(rf"(?<!\w){re.escape(value)} ([A-Z\d]\w{{1,30}})", text)
+            after = re.findall(rf"(?<!\w){re.escape(value)} \(?([A-Z\d]\w{{1,30}})", text)
             before = re.findall(rf"(?<!\w)([A-Z]\w{{1,30}}) {re.escape(value)}(?!\w)", text)
             rest = _RANGE_OF_IDS.sub(" ", text.partition(value)[2])
             kinds = [kind for kind, _ in set(_NUMBERED.findall(rest))]

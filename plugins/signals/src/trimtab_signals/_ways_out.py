@@ -166,7 +166,7 @@ _PERSON = (
 _NAMED_PERSON = LazyPattern(rf"(?i){_PERSON}")
 _CHOOSES = (
     r"(?:(?<![^\W\d_])(?:choos|choice|decid|eleg|elij|elecc|escolh|choi[sx]|décid|wähl|entscheid"
-    r"|scegl|scelt|kie[sz]|keuze|beslis|wyb[ir]|zdecyd|vyb[rei]|rozhod|välj|vælg|velg|bestäm|выб"
+    r"|scegl|scelt|kie[sz]|keuze|beslis|wyb[ioór]|zdecyd|vyb[rei]|rozhod|välj|vælg|velg|bestäm|выб"
     r"|решит|обирає|обрати|вибир|виріш|избер|избир|επιλ|αποφασ|seç|karar|vali[tmk]|tria[rn]?\b"
     r"|od[ab]+r|päät|válasz|eldönt|aleag|pilih|dipilih|chọn|ask\b|up to|frag(?:e|t\b)|pregunt"
     r"|pergunt"
