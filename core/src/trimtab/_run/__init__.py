@@ -124,8 +124,8 @@ class ProviderInvoker:
         replies = self.ask(asks, None, None) if asks else ()
         if replies.count(NOTHING) == len(replies):
             return known.others
-        heard = {ask.source for ask, reply in zip(asks, replies, strict=True) if reply.value}
-        return [entry for entry in entries if entry.source in heard or entry in known.others]
+        heard = {ask.source.name for ask, reply in zip(asks, replies, strict=True) if reply.value}
+        return [entry for entry in entries if entry.source.name in heard or entry in known.others]
 
     def share(self, feeds: Feeds) -> None:
         """Bring the projections up to date that providers share, unless one of them is asking."""

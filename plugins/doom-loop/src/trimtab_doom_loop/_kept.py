@@ -92,9 +92,10 @@ class Actions:
             profile = call.profile  # what another look shows is news
             if action.earlier >= 0 or not (profile.read_only or profile.command_params):
                 is_new = self._note_like(action) and is_new
-        if len(self.kept) == self._keep:
-            self._forget(self.kept[0])
-        self.kept.append(action)
+        kept = self.kept
+        if len(kept) == self._keep:
+            self._forget(kept[0])
+        kept.append(action)
         self._asked[asked] = self._answers[answers] = self._tools[call.tool] = number
         made, used = self._made, self._used
         for one in calls:

@@ -137,10 +137,12 @@ def could_be_one_of_several(
     something was done; by the user alone, where its name is that of a move on a screen.
     """
     call, profile = link.call, link.call.profile
-    if call.waits or leaves_running(call):
+    if call.command is not None and ("sleep" in call.command or not call.reads):
+        return False
+    if call.waits or leaves_running(call):  # what it answers is looked through
         return False
     if call.command is not None:
-        return "sleep" not in call.command and call.reads
+        return True
     joins = not profile.writes and _ALONE.isdisjoint(name_words(call.tool)[:_SUFFIX])
     if profile.independent or (joins and profile.read_only):
         return True
