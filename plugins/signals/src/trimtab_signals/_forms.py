@@ -99,6 +99,7 @@ _STRFTIME = LazyPattern("|".join(_LETTERS))
 _FIELD_LINE = LazyPattern(r"\n\w{1,40}: \d")
 _SIBLINGS = LazyPattern(r"</(\w{1,40})>\s{0,20}<\1>")
 _TAG = LazyPattern(r"<([A-Za-z]\w{0,39})[^<>]{0,200}>")
+_ABOUT = LazyPattern(r'<\w{1,40} (?:field|name|param\w*|path)="(\w{1,40})">')
 _CLOSING = LazyPattern(r"</[\w:]{1,60}>|<[?!][^<>]{0,200}>")
 _WORDED = LazyPattern(r"[^\W\d_]{2}")
 _MOST_VALUES = 8
@@ -133,7 +134,7 @@ line; without the word a line may end with any word after a colon."""
 _EMPTY = LazyPattern(r"[:\uff1a] ?([a-z_]\w{1,30}) ?\(([^()\n]{1,40}[,/|][^()\n]{1,40})\)\W{0,3}\Z")
 """A name that ends an answer, with what it may be in brackets."""
 _FIELD = (
-    r"(?:f(?:ie|e|ä)ld\w*|felt\w*|champ|campo|veld|pole|поле|mező|alan\w*|πεδίο|kenttä|trường|字段|項目"
+    r"(?:f(?:ie|e|ä)ld\w*|fält|felt\w*|champ|campo|veld|pole|поле|mező|alan\w*|πεδίο|kenttä|trường|字段|項目"
     r"|필드|שדה|حقل|param\w*|paramètre|параметр|argument|propert\w*|attribut\w*|option|flag|column"
     r"|value for)"
 )
@@ -215,6 +216,7 @@ def untagged(text: str) -> str:
     """Return the fields of markup as lines, and what stands side by side as a list."""
     if text[:1] != "<":
         return text
+    text = _ABOUT.sub(r"\1 ", text)
     return _TAG.sub(r"\n\1: ", _CLOSING.sub("\n", _SIBLINGS.sub(", ", text))).strip()
 
 
@@ -605,6 +607,8 @@ _SIZES = frozenset({"count", "limit", "per", "size"})
 _STRETCH = LazyPattern(r"(?<![\w.,:/-])(\d{1,7}) ?(?:[-–—~]|\.\.) ?(\d{1,7})(?![\w.:/-])")
 _PLACE_TOLD = LazyPattern(r"(?<=[ (`])(\w{1,20})=[\"'`]?([\w.:-]{1,60})(?![\w,}])")
 """What a call is told to say in prose or in markup: ``offset=101``, ``<next after="e3"/>``."""
+_SHORT = 200
+"""Characters of an answer that is no data, such as code with values of its own."""
 _LINK = LazyPattern(r"[?&][$]?(\w{1,30})=([\w.%~+=-]{1,60})")
 _PART = LazyPattern(
     r"(?<![\w.,:/-])(\d{1,6})(?: ?[-–—~] ?(\d{1,6}))?"
@@ -687,7 +691,11 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
             for pattern in (_LINK, _PLACE_TOLD)
             for told in pattern.finditer(text)
             if told[2] != arguments.get(told[1])
-            and (_is_place(told[1]) or (arguments.get(told[1]) == "" and pattern is _LINK))
+            and (
+                _is_place(told[1])
+                or (arguments.get(told[1]) == "" and pattern is _LINK)
+                or (told[0] == f"{told[1]}={told[2]}" and _follows(told[2], text))
+            )
         ),
         *(
             (told[0], empty[0], told[2])
@@ -699,6 +707,12 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
         return said.lstrip("?&"), f"with {key}='{value}'"
     found = _of_lines(text, arguments) or _of_fields(text, arguments)
     return found or _of_parts(text, arguments, places)
+
+
+def _follows(value: str, text: str) -> bool:
+    """Return whether a value is what comes after so many that a short answer counts."""
+    is_count = value.isdecimal() and int(value) > 9 and len(text) < _SHORT
+    return is_count and int(value) - 1 in _numbers(text)
 
 
 def _of_parts(text: str, arguments: _Arguments, places: _Arguments) -> tuple[str, str] | None:
