@@ -111,7 +111,7 @@ RUNS: dict[LoopKind, tuple[Callable[[], Iterator[Item]], Callable[[int], int]]] 
 def told(kind: LoopKind, items: int) -> Iterator[tuple[int, int, int, str]]:
     """Yield, for each text: the items so far, its number and turn, and its built-in words."""
     texts = dict.fromkeys((1, 2, 3), "{times}/{turn}: {seen}")
-    detector = DoomLoopDetector(texts=texts)
+    detector = DoomLoopDetector(texts=texts, in_doubt=kind is LoopKind.STALLED)
     config = GuidanceProviderConfig(provider=detector, max_per_run=12, cooldown_turns=2)
     player = Player(guidance=[config])
     run = RUNS[kind][0]()

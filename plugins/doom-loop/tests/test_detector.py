@@ -65,8 +65,8 @@ def test_the_number_of_repetitions_is_an_option():
 def test_the_window_is_an_option():
     there = Call("edit", {"path": "a", "old": "x", "new": "y"}, "applied")
     back = Call("edit", {"path": "a", "old": "y", "new": "x"}, "applied")
-    assert first([there, back] * 3, window_size=2) == 5
-    assert first([there, back] * 3, window_size=1) == 4
+    assert first([there, back] * 3, window_size=2, in_doubt=False) == 5
+    assert first([there, back] * 3, window_size=1, in_doubt=False) == 4
 
 
 def test_the_threshold_of_likeness_is_an_option():
@@ -75,8 +75,8 @@ def test_the_threshold_of_likeness_is_an_option():
         for name in ("alpha", "alpho", "alphi", "alphu", "alphe", "alphy", "alphs", "alphx")
     ]
     assert first(actions, similarity_threshold=0.8) == 4
-    assert first(actions, similarity_threshold=0.85) == 6
-    assert first(actions, similarity_threshold=0.99) == 7
+    assert first(actions, similarity_threshold=0.85, in_doubt=False) == 6
+    assert first(actions, similarity_threshold=0.99, in_doubt=False) == 7
     assert first(actions, similarity_threshold=1.0) is None
 
 
@@ -106,7 +106,9 @@ PAGE = "1. how the http module retries\n2. what people write about it"
     ],
 )
 def test_each_threshold_that_a_user_would_try_makes_a_difference(calls, expected):
-    found = [first(calls, similarity_threshold=share) for share in (0.0, 0.6, 0.85, 1.0)]
+    found = [
+        first(calls, similarity_threshold=share, in_doubt=False) for share in (0.0, 0.6, 0.85, 1.0)
+    ]
 
     assert tuple(found) == expected
 
@@ -140,7 +142,7 @@ def test_a_second_loop_starts_anew():
 
 def test_a_loop_that_comes_back_is_told_again():
     fresh = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(8)]
-    assert play([READ] * 3 + fresh + [READ] * 3).spoke == [2, 13]
+    assert play([READ] * 3 + fresh + [READ] * 3, in_doubt=False).spoke == [2, 13]
 
 
 def test_a_cycle_keeps_its_name_while_it_lasts():

@@ -140,7 +140,7 @@ def test_a_file_restored_before_every_new_attempt_is_work():
 
 def test_another_answer_begins_anew():
     actions = [Call("get_status", {"id": 1}, answer) for answer in ("a", "a", "b", "b", "a", "a")]
-    assert silent(actions)
+    assert silent(actions, in_doubt=False)
 
 
 def test_the_users_word_begins_anew():
@@ -523,7 +523,7 @@ def test_a_list_of_things_that_are_all_missing_is_gone_through():
     names = "birch cedar maple rowan aspen linden alder poplar".split()
     for answer, outcome in (("404 Not Found", "error"), ({"found": False}, "ok")):
         looks = [Call("get_user", {"id": name}, answer, outcome) for name in names]
-        assert silent(looks[:6])
+        assert silent(looks[:6], in_doubt=False)
 
 
 def test_a_log_that_grows_is_followed():

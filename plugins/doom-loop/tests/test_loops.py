@@ -546,7 +546,7 @@ def test_an_agent_that_answers_itself_is_told():
         }
         run += [Call("check_inbox", {}, letter), Call("send_email", reply, {"status": "sent"})]
 
-    assert first(run) == 10
+    assert first(run, in_doubt=False) == 10
 
 
 def test_taps_beside_the_button_are_told_on_a_screen_in_any_script():
@@ -558,7 +558,10 @@ def test_taps_beside_the_button_are_told_on_a_screen_in_any_script():
         told = {"success": True, "app": "shop", "screen": screen}
         taps = [Call("do", {"action": "Tap", "at": [183 + n, 246 - n]}, told) for n in range(6)]
 
-        assert first([Call("do", {"action": "Launch", "app": "shop"}, told), *taps]) == 4
+        assert (
+            first([Call("do", {"action": "Launch", "app": "shop"}, told), *taps], in_doubt=False)
+            == 4
+        )
 
 
 def test_swipes_at_the_end_of_a_list_are_told_though_the_list_has_moved_before():
@@ -735,7 +738,7 @@ def reading(rounds):
 
 
 def test_documents_that_are_read_a_fourth_time_for_other_reasons_are_told():
-    assert first(reading(4)) == 11
+    assert first(reading(4), in_doubt=False) == 11
 
 
 def test_documents_that_are_read_a_second_time_are_not_told():
@@ -785,7 +788,7 @@ def test_what_is_kept_again_between_other_words_is_told():
         Call("add_memory", {"memory": note}, f"Memory added (id: b07e1b{i}2)")
         for i, note in enumerate(notes)
     ]
-    assert first(keeps) == 4
+    assert first(keeps, in_doubt=False) == 4
 
 
 @pytest.mark.parametrize("name", ["_meta", "call_id", "callId", "requestId", "toolUseId"])
@@ -884,7 +887,7 @@ def test_clicks_beside_one_thing_are_told_where_a_look_shows_the_same_after_each
         actions.append([click, Call("page_state", {"vision": False}, page), page + f" {n}"])
     assert first([call for click, look, _ in actions for call in (click, look)]) == 7
     moving = [(click, attrs.evolve(look, result=other)) for click, look, other in actions]
-    assert first([call for pair in moving for call in pair]) is None
+    assert first([call for pair in moving for call in pair], in_doubt=False) is None
 
 
 @pytest.mark.parametrize("ids", [["634cb5", "fc7893", "3b19bd"], ["a1b2c3d", "0ff1ce9", "77e0b75"]])
@@ -959,7 +962,7 @@ def test_what_is_pressed_under_a_new_name_each_time_is_told_and_a_queue_is_not()
         pressed += [Call("ui_dump", {}, page), Call("ui_tap", {"node": name}, f"tapped {name}")]
         ticket = {"numer": f"R{300 + n}", "rodzaj": "Drukowanie etykiety na zwykłym papierze"}
         queue += [Call("zlecenie", {}, ticket), Call("drukuj", {"numer": f"R{300 + n}"}, "gotowe")]
-    assert first(pressed) == 11
+    assert first(pressed, in_doubt=False) == 11
     assert first(queue) is None
 
 

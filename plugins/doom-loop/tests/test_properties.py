@@ -55,8 +55,8 @@ common = settings(
 )
 
 
-def told(actions, profiles=PROFILES):
-    return play(actions, profiles=profiles).spoke
+def told(actions, profiles=PROFILES, **options):
+    return play(actions, profiles=profiles, **options).spoke
 
 
 def each(action, change):
@@ -115,20 +115,20 @@ def test_chance_details_make_no_difference(actions):
 
     constant = [each(action, volatile(7)) for action in actions]
     varying = [each(action, volatile(number)) for number, action in enumerate(actions)]
-    assert told(varying) == told(constant)
+    assert told(varying, in_doubt=False) == told(constant, in_doubt=False)
 
 
 @common
 @given(runs, st.data())
 def test_a_changed_answer_makes_no_loop_out_of_none(actions, data):
     batches = [i for i, action in enumerate(actions) if isinstance(action, list)]
-    if told(actions) or not batches:
+    if told(actions, in_doubt=False) or not batches:
         return
     place = data.draw(st.sampled_from(batches))
     other = each(
         actions[place], lambda c: attrs.evolve(c, result=f"something new: {c.tool} 17 of 90")
     )
-    assert told([*actions[:place], other, *actions[place + 1 :]]) == []
+    assert told([*actions[:place], other, *actions[place + 1 :]], in_doubt=False) == []
 
 
 @common
@@ -180,6 +180,7 @@ def test_a_list_that_is_worked_off_is_left_alone(said, numbers):
 
 
 @common
+@example([8, 1, 2, 80, 81, 82, 83, 84], "a")
 @given(st.lists(st.integers(1, 99), min_size=3, max_size=11, unique=True), st.sampled_from("abc"))
 def test_numbered_names_are_subjects(numbers, letter):
     asked = [{"host": f"{letter}web{number}"} for number in numbers]

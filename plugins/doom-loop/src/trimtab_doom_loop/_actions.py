@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from trimtab import Outcome
 from trimtab.text import LazyPattern
@@ -20,6 +21,7 @@ _VALUE = LazyPattern(r"\d+(?:\.\d+)?")
 HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _NAME = LazyPattern(r"(?<![\w./-])(?=[\d./-]*[^\W\d])[\w./-]*\d(?:[\w./-]*\w)?")
 TEXT = LazyPattern(r"\"([^\"]{3,})\"")
+_ANY_WORD = LazyPattern(r"[^\W\d_]{2,}|\d+")
 _SENTENCE = 20
 """Characters from which a value with a blank, or in another script, is a text and no name: what
 such a call does again is said again, and no state is asked for."""
@@ -62,6 +64,18 @@ def hands_on(shown: CallRecord, call: CallRecord) -> bool:
     return not set(_NAME.findall(shown.output)).isdisjoint(names) or bool(taken_up(shown, [call]))
 
 
+class Seen(NamedTuple):
+    """Words of an answer and of what got it."""
+
+    said: frozenset[str]
+    asked: frozenset[str]
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words and numbers of a text."""
+    return frozenset(_ANY_WORD.findall(text.lower()))
+
+
 class Action:
     """One turn that counts.
 
@@ -94,6 +108,8 @@ class Action:
     _waits: bool | None = None
     _changes: bool | None = None
 
+    _seen: Seen | None = None
+
     def __init__(
         self,
         number: int,
@@ -117,6 +133,14 @@ class Action:
     def news(self) -> bool:
         """Whether no earlier action that was kept got these answers."""
         return self.brought == self.number
+
+    @property
+    def seen(self) -> Seen:
+        """The words of its first answer and of the arguments that got it."""
+        if self._seen is None:
+            call = self.calls[0]
+            self._seen = Seen(words_of(call.output), words_of(call.params_text))
+        return self._seen
 
     @property
     def waits(self) -> bool:

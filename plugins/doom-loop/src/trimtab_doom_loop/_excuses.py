@@ -94,9 +94,10 @@ def waits_as_told(actions: Actions) -> bool:
     """Tell whether the last call was made again when its answer said, and not for too long."""
     last, calls = actions.kept[-1], []
     for action in islice(reversed(actions.kept), CEILING_CALLS):
-        if action.asked != last.asked or len(action.calls) > 1:
+        call, *others = action.calls
+        if action.asked != last.asked or others:
             break
-        calls.append(action.calls[0])
+        calls.append(call)
     spans = [span_of(call) for call in reversed(calls)]
     return (
         len(calls) > 1

@@ -25,6 +25,7 @@ class LoopKind(StrEnum):
     SAME_PAGE = "same_page"
     ELSEWHERE = "elsewhere"
     REWORDED = "reworded"
+    STALLED = "stalled"
     TEXT = "text"
     CHANT = "chant"
 

@@ -11,6 +11,7 @@ import attrs
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, writes_text
 from trimtab_doom_loop._effects import Rejections, find_changes_astray, find_same_content
+from trimtab_doom_loop._evidence import find_by_evidence
 from trimtab_doom_loop._excuses import waits_as_told
 from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._like_rounds import find_like_rounds
@@ -63,6 +64,7 @@ class Limits(NamedTuple):
     similarity: float
     longest: int
     times: int
+    in_doubt: bool = True
 
     @property
     def kept(self) -> int:
@@ -183,6 +185,8 @@ class LoopProjection(CallProjection):
             else:
                 found = self._found_in_repeats()
             found = found or rejected or find_same_page(actions, self._limits.times)
+            if found is None and self._limits.in_doubt:
+                found = find_by_evidence(actions, self._repeats)
         self._belongs_to(found)
 
     def _belongs_to(self, found: Loop | None) -> None:
@@ -195,7 +199,7 @@ class LoopProjection(CallProjection):
         """Find the loop of an action whose calls or answers were there before."""
         if self._orders.things:
             self._allow()
-        (similarity, longest, times), repeats = self._limits, self._repeats
+        (similarity, longest, times, _), repeats = self._limits, self._repeats
         actions, action, found = self._actions, self._actions.kept[-1], None
         if len(action.calls) >= times:
             found = find_duplicates(action, times)

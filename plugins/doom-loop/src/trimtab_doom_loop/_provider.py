@@ -72,6 +72,7 @@ _SEEN: Mapping[LoopKind, str] = {
     "another{answer}.",
     LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "
     "effect{answer}.",
+    LoopKind.STALLED: "{times} of your last {length} turns are much alike, the latest with {tool}.",
     LoopKind.TEXT: "You wrote the same text in {times} responses{answer}.",
     LoopKind.CHANT: "One response repeats a passage {times} times{answer}.",
 }
@@ -254,6 +255,9 @@ class DoomLoopDetector(Following[LoopProjection]):
             below 0.85 as early as arguments that differ by a number; at 1.0 never.
         window_size: longest sequence looked for, in actions; a batch is one action.
         max_repetitions: how many times a sequence must occur; the last time it may be open.
+        in_doubt: whether to tell of actions, too, that no rule takes for a loop, but that are
+            so much alike as those of loops mostly are. Then the text names what was seen, and
+            leaves to the agent what follows. Not with a `similarity_threshold` of 1.0.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
             on what was seen), ``{stop}`` (the prohibition), ``{next}`` (what to do), ``{call}``,
             ``{times}``, ``{evidence}`` (the answer), ``{untried}`` (a tool of the agent that is
@@ -280,6 +284,7 @@ class DoomLoopDetector(Following[LoopProjection]):
         ),
     )
     wording: Literal["", "seed"] = ""
+    in_doubt: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
 
     name = "doom-loop"
     category = "loop"
@@ -287,7 +292,9 @@ class DoomLoopDetector(Following[LoopProjection]):
 
     def projection(self, context: RunContext) -> LoopProjection:
         """Return what finds the loops of a run."""
-        limits = Limits(self.similarity_threshold, self.window_size, self.max_repetitions)
+        similarity = self.similarity_threshold
+        in_doubt = self.in_doubt and similarity < 1
+        limits = Limits(similarity, self.window_size, self.max_repetitions, in_doubt)
         return LoopProjection(limits, ToolProfiles(context.trajectory.tool_profiles))
 
     def _loop(self, context: GuidanceContext) -> Loop | None:

@@ -136,13 +136,13 @@ def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
     """Tell whether something done in between may have changed what `call` returns. A change that
     is made again and shows the same has undone all that.
     """
-    if not call.reads and not complains(call) and _follows_news(call, between):
+    if not call.reads and not complains(call) and follows_news(call, between):
         return True
     shows = call.profile.writes and not call.failed
     return not shows and any(action.changes for action in between)
 
 
-def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
+def follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
     """Tell whether an answer that was not there before came before each call: then the call, say
     a note or a message, is about something else each time.
     """

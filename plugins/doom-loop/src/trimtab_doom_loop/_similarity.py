@@ -197,7 +197,7 @@ def respelled(calls: Sequence[CallRecord]) -> bool:
     equal: three quarters of the values hold the letters of one (``won``, ``Won``, ``closed_won``).
     """
     differing = [column for column in _columns(calls) if len({*column}) > 1]
-    if len(differing) != 1:
+    if len(differing) != 1 or numbered_names(calls):  # web8 is no spelling of web80
         return False
     bare = [_OTHER.sub("", value.lower()) for value in differing[0]]
     core = min(bare, key=lambda one: (-sum(one in other for other in bare), len(one)))
