@@ -45,6 +45,7 @@ KNOWN = frozenset(
         "r12-words-that-are-not-there-ja~time-on-each-line",
         "v4-diag-exit-code-in-output~nested~ticking-fields",
         "variant-ok-user-denied~error-as-exit-code",
+        "r23-poll-failed-en~answers-in-tr",
     }
 )
 """Changed cases that come out otherwise, each alone in its kind or one of two."""

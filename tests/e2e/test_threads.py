@@ -237,7 +237,7 @@ THREADS = [
         in_turn("search_anew", "query", WORDS[:9]), [search_anew], LEFT,
         "6, 9, 10 of 10", max_turns=10),
     Thread("openai/openai-agents-python#191", "other words, the same passages", *OPENAI_AGENTS,
-        in_turn("search", "query", WORDS), [search], NUDGES, "5, 9 of 11", max_turns=12),
+        in_turn("search", "query", WORDS), [search], NUDGES, "5, 8, 11 of 11", max_turns=12),
     Thread("openai/openai-agents-python#191", "other words, new passages", *OPENAI_AGENTS,
         in_turn("search_anew", "query", WORDS), [search_anew], NUDGES, " of 11", max_turns=12),
     Thread("openai/openai-agents-js#512", "fetches the same again", *OPENAI_AGENTS,

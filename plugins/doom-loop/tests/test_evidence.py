@@ -48,6 +48,14 @@ def test_the_first_text_says_what_was_seen_and_takes_nothing_away():
     assert len(text) <= 300
 
 
+def test_what_was_told_in_doubt_is_the_same_loop_when_a_rule_finds_it():
+    same = Call("print_file", {"file": "cards", "driver": "PCL"}, "Job cancelled (no reason)")
+    told = play([*PRINTS, *[same] * 9]).delivered
+
+    assert {one.injection.key for one in told} == {"doom-loop.stalled", "doom-loop.repeat"}
+    assert len({one.episode for one in told}) == 1
+
+
 def test_other_letters_make_no_difference():
     assert play(map(rewritten, PRINTS)).spoke == play(PRINTS).spoke
 

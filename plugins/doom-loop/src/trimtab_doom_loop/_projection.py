@@ -15,7 +15,7 @@ from trimtab_doom_loop._evidence import find_by_evidence
 from trimtab_doom_loop._excuses import waits_as_told
 from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._like_rounds import find_like_rounds
-from trimtab_doom_loop._loop import Loop
+from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._readings import LOOKED_BACK, without_readings
 from trimtab_doom_loop._repeats import find_duplicates, find_interleaved, find_rounds
 from trimtab_doom_loop._stagnation import (
@@ -267,7 +267,9 @@ class LoopProjection(CallProjection):
         found = attrs.evolve(found, turn=self._turns)
         if before is None or self._turns - before.turn > _LATELY:
             return found
-        if not before.members & found.members:
+        # What was told in doubt may be known for what it is later, and the other way round.
+        in_doubt = LoopKind.STALLED in (before.kind, found.kind) and before.tool == found.tool
+        if not in_doubt and not before.members & found.members:
             return found
         members = (
             before.members | found.members if len(before.members) < _MEMBERS_KEPT else found.members
