@@ -262,3 +262,12 @@ def test_who_named_the_tool_gets_the_call_to_paste() -> None:
     )
     assert find_written_call(written + remark, HOST.tools, "Open the file.") == "read"
     assert find_written_call(written, HOST.tools, "Use read on the file.") == "read"
+
+
+def test_a_fence_with_prose_on_both_sides_holds_an_example() -> None:
+    call = "```xml\n<read>\n<path>NÉV</path>\n</read>\n```\n"
+    remark = "A nagybetűs részeket a modell tölti ki."
+
+    assert find_written_call(f"Minta a rendszerüzenetbe:\n\n{call}{remark}", HOST.tools) is None
+    assert find_written_call(call, HOST.tools) == "read"
+    assert find_written_call(f"Megnyitom.\n{call}Várok az eredményre.", HOST.tools) == "read"

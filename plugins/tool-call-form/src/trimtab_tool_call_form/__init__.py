@@ -141,7 +141,10 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
         return "" if found is None else _whole(found[1], tools)
     if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
         return ""
-    return _bound_to_arguments(_with_data(text), tools, _REMARK if named else _LEFT) or None
+    # Prose on both sides of a fence makes it an example.
+    before, fence, _ = text.partition(_FENCE)
+    left = _REMARK if named or (fence and before.strip()) else _LEFT
+    return _bound_to_arguments(_with_data(text), tools, left) or None
 
 
 def _quotes(text: str, shown: str) -> bool:
