@@ -30,7 +30,6 @@ def status_of(text, *, before="", user="", calls=(), notice="", done="spec", ste
 @pytest.mark.parametrize(
     "text",
     [
-        "Shall I go on with the build?",
         "Which one do you want, A or B?",
         "Could you confirm the target branch?\n\nI have prepared everything else.",
         "Two options:\n\n1. Keep it\n2. Drop it\n\nLet me know which you prefer.",
@@ -43,6 +42,20 @@ def status_of(text, *, before="", user="", calls=(), notice="", done="spec", ste
 )
 def test_an_agent_that_asks_its_user_may_stop(text):
     assert status_of(text) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Shall I go on with the build?",
+        "Shall I proceed with the build, or review it first?",
+        "Do you want to proceed to phase 3?",
+        "Skal jeg gå videre med build?",
+        "Mam kontynuować build?",
+    ],
+)
+def test_leave_to_go_on_with_the_plan_is_no_reason_to_stop(text):
+    assert status_of(text) == CompletionStatus.INCOMPLETE
 
 
 @pytest.mark.parametrize(

@@ -376,15 +376,21 @@ def test_questions_and_requests_ask_the_user(text):
     ("text", "step"),
     [
         ("Shall I go on with the migration?", "Run the migration"),
-        ("Bitte prüfe den Entwurf und gib mir Bescheid.", "Entwurf abnehmen lassen"),
         ("¿Continúo con la traducción?", "traducción del manual"),
         ("我可以继续部署吗。", "部署到生产环境"),
     ],
 )
-def test_leave_to_go_on_is_asked_for_where_an_open_step_is_named(text, step):
+def test_the_plan_gives_leave_to_go_on(text, step):
+    assert not asks_user(text)
+    assert not asks_user(text, [step])
+
+
+def test_a_request_counts_where_an_open_step_is_named():
+    text = "Bitte prüfe den Entwurf und gib mir Bescheid."
+
     assert not asks_user(text)
     assert not asks_user(text, ["something else"])
-    assert asks_user(text, [step])
+    assert asks_user(text, ["Entwurf abnehmen lassen"])
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,10 @@ _DECISION = LazyPattern(
 # Leave to do what the plan says already is no answer that a step needs.
 _GO_ON = LazyPattern(
     r"\b(?:carry on|continue|go (?:ahead|on)|keep going|proceed|weiter\w*|fortfahr\w*|fortsetz\w*"
-    r"|contin[uú]\w*|sig[ao]\w*|prossig\w*|proseg\w*|avanti|poursui\w*|продолж\w*)\b|继续|続け|進め|계속",
+    r"|contin[uú]\w*|sig[ao]\w*|prossig\w*|proseg\w*|avanti|poursui\w*|продолж\w*|продовж\w*"
+    r"|kontynu\w*|pokrač\w*|nastav\w*|folytat\w*|forts[æäe]t\w*|går? vidare"
+    r"|går? videre|verdergaa\w*|jatka\w*|jätka\w*|turpin\w*|tęsti\w*|συνεχ\w*|lanjut\w*"
+    r"|tiếp tục|n?iendele\w*|להמשיך|أتابع|أكمل|ادامه)\b|आगे बढ|चालू|继续|続け|進め|계속",
     re.IGNORECASE,
 )
 
@@ -327,6 +330,8 @@ def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], r
 
 def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run) -> bool:
     about = topics_in(question)
+    if goes_on(question) and (about & run.steps or (run.steps and not about & run.found)):
+        return False  # the plan has answered it
     new = _brings_something(before, question, run)
     if not new and not about.isdisjoint(run.settled):
         return False
