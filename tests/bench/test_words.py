@@ -445,6 +445,7 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
         ("tenth", 0),
         ("eleventh", 0),
         ("twelfth", 0),
+        ("thirteenth", 0),
     ],
 )
 def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int) -> None:
@@ -457,7 +458,9 @@ def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int)
         assert (judged.progress, judged.harmful) == (row["progress"], row["harmful"])
 
 
-@pytest.mark.parametrize("number", ["seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"])
+@pytest.mark.parametrize(
+    "number", ["seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth"]
+)
 def test_the_texts_of_a_pass_are_those_of_its_plan(number: str) -> None:
     plan = (RESULTS.parent / "PLAN.md").read_text(encoding="utf-8")
     for path in (RESULTS / f"texts_{number}.json", RESULTS.parent / f"moments_{number}.jsonl"):
