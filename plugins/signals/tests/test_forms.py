@@ -35,6 +35,13 @@ def said(answer, given=CALL, *, failed=True, helper=""):
         ('{"error": "bad zone", "sallitut": ["N1", "S1"]}', "with zone='N1' or 'S1'"),
         ("Virheellinen zone 'north': käytä 'N1' tai 'S1'", "with zone='N1' or 'S1'"),
         ("north tuntematon (N1, S1, W1)", "with zone='N1', 'S1' or 'W1'"),
+        # the keys of an object that tells what each costs or means
+        (
+            '{"lỗi": "zone không hợp lệ", "cho_phep": {"N1": "92đ", "S1": "48đ"}}',
+            "zone='N1' or 'S1'",
+        ),
+        ("{'fel': 'zone ogiltig', 'giltiga': {'N_1': 49, 'S_1': 12}}", "zone='N_1' or 'S_1'"),
+        ('{"virhe": "zone", "zones": {"inner": "1-3", "outer": "4-6"}}', "zone='inner' or 'outer'"),
         # a field that the call lacks
         ('{"error": "required", "field": "currency"}', "Add currency"),
         ('{"missing": ["currency"]}', "Add currency"),
@@ -50,6 +57,7 @@ def test_the_argument_that_is_wanted_follows_from_the_form_of_a_refusal(answer, 
         "Order 5520 not found (code 404)",
         '{"status": "rejected", "field": "zone", "value": "north"}',
         "HTTP 500",
+        '{"error": "zone north is closed", "request": {"id": "7f31", "time": "10:30"}}',
         "zone north is closed until 2025-06-13",
         "3 of 18000 pumps run, 12 wait, 40 stand",
         '{"message": "number is not a customer number", "request": "7f31"}',

@@ -464,6 +464,12 @@ def test_a_look_at_something_else_is_not_proposed_however_few_tools_there_are():
         ("request_user_input exec", {WayOut.ASK: "request_user_input"}),
         ("vent_minutter ventilate", {WayOut.LATER: "vent_minutter"}),
         ("attendre espera_lista", {WayOut.LATER: "attendre"}),
+        ("vanta_minuter varna", {WayOut.LATER: "vanta_minuter"}),
+        ("vendeg_kerdezese szoba_cseréje", {WayOut.ASK: "vendeg_kerdezese"}),
+        ("fraga_gasten demande_client_liste", {WayOut.ASK: "fraga_gasten"}),
+        ("preguntar_cliente message_owner", {WayOut.ASK: "preguntar_cliente"}),
+        ("message_owner message_all_owners", {WayOut.ASK: "message_owner"}),
+        ("customer_demand demanda_cliente guest_request", {}),
         ("待つ 待機列", {WayOut.LATER: "待つ"}),
         ("ask_question user_search input_text customer_update", {}),
         ("", {}),
@@ -486,6 +492,9 @@ def test_the_tools_that_wait_and_that_ask_a_person_are_known_by_their_names(tool
         ("Κάνει ερώτηση σε αυτόν που έδωσε την εντολή.", True),
         ("Xóa một giống khỏi danh mục.", False),
         ("Ask for a branch to be merged.", False),
+        ("Kérdést küld a vendégnek.", True),
+        ("Demande au client ce qu'il veut.", True),
+        ("Demande une réparation.", False),
         ("Viser kundens spørgsmål.", True),  # no form tells that these are asked already
     ],
 )

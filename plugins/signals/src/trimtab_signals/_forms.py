@@ -72,6 +72,9 @@ _PAIR = LazyPattern(
 _SHORTEST = 10
 """Characters of a text whose length an answer may speak of."""
 _JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
+_JSON_KEYS = LazyPattern(r"(?<!\w)([\"'])(\w{1,40})\1\s{0,3}:\s{0,3}\{([^\[\]{}\n]{7,400})\}")
+_JSON_KEY = LazyPattern(r"(?:\A|,)\s{0,3}[\"']([^\"'\n]{1,40})[\"']\s{0,3}:")
+"""What may be given, as the keys of an object that tells what each means or costs."""
 _ONE_OF = LazyPattern(
     r"(?i:one of|(?<![^\W\d_])(?:allowed|valid|accepted|known|possible|supported)(?: \w{1,8})?"
     r"(?: (?:are|is))?)\s?[:\uff1a]?\s?([^\n:]{1,200})"
@@ -93,7 +96,7 @@ _CODED = LazyPattern(r"(?<![\w-])(?=\d{0,11}[A-Z])(?!([A-Z])\1+\b)[A-Z\d][A-Z\d_
 """Codes, without a colon or brackets: N1, N2 or D1."""
 _JSON_PROSE = LazyPattern(r'[:\[]\s?"([^"\n]{3,100}? [^"\n]{3,200})"')
 _REMARK = LazyPattern(r"\s?\([^()\n:]{1,40}: ?[^()\n]{1,60}\)|\s\[\w{1,20}=[^\[\]\n]{1,200}\]")
-_OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
+_OBJECT = LazyPattern(r"[{\[]\s{0,8}(?:\"|\w{1,40}=)|\{\s{0,8}'\w{1,40}'\s?:")
 _LETTERS = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%H": "HH", "%M": "MM"}
 _STRFTIME = LazyPattern("|".join(_LETTERS))
 _FIELD_LINE = LazyPattern(r"\n\w{1,40}: \d")
@@ -421,6 +424,9 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
             found = _chosen(of, list(values_in(said[2])), 2, arguments)
             if found is not None:
                 return found
+    keyed = _keyed(text, key, arguments)
+    if keyed is not None:
+        return keyed
     given = arguments.get(key, "")
     plain = _REMARK.sub(lambda remark: "" if given and given in remark[0] else remark[0], text)
     if _OBJECT.search(plain):
@@ -451,6 +457,23 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
         codes = [code[0] for code in _CODED.finditer(coded[0])] if coded else []
         made.append(_chosen(key, codes, 3 if coded and "/" in coded[0] else 2, arguments))
     return next((change for change in made if change is not None), None)
+
+
+def _keyed(text: str, key: str, arguments: _Arguments) -> Change | None:
+    """Return the keys of an object that may be given: codes, or of a field named as the argument.
+
+    Others are mostly fields of their own, such as the time and the id of a request.
+    """
+    if not _WORDED.search(arguments.get(key, "")):
+        return None
+    for found in _JSON_KEYS.finditer(text):
+        keys = _JSON_KEY.findall(found[3])
+        is_named_alike = len(key) > 2 and found[2].lower().startswith(key.lower())
+        if is_named_alike or all(map(_CODED.fullmatch, keys)):
+            change = _chosen(key, keys, 2, arguments)
+            if change is not None:
+                return change
+    return None
 
 
 def _begun(arguments: _Arguments, said: str) -> str:

@@ -17,6 +17,7 @@ from trimtab_signals._ways_out import (
     lacks_value,
     names_a_person,
     tells_when,
+    unaccented,
 )
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
@@ -37,13 +38,19 @@ _PEOPLE = frozenset(
     {"caller", "client", "customer", "guest", "human", "maintainer", "operator", "owner", "person",
      "patient", "user", "users"}
 )  # fmt: skip
-_QUESTIONS = LazyPattern(
+_QUESTION_WORDS = (
     r"(?<![^\W\d_])(?:ask(?:s|ed)?\b|chied|demand|domand|dotaz|fråg|frag[etns]|întreab|intreb|kérd|küsi|klaus|kysy"
     r"|otáz|pergunt|pita|pregunt|pyta|question|sor(?:ar|ma|u)|spør|spurg|spyr|tany|vraag|vrag|zapyt|zepta|вопрос|запит"
     r"|питан|спит|спрос|ερώτ|ρωτ|ρώτ)"
     r"|[问問]|尋ね|聞く|質問|물어|묻|질문|पूछ|प्रश्न|سؤال|سأل|שאל|ถาม|\bhỏi"
 )
+_QUESTIONS = LazyPattern(_QUESTION_WORDS)
 """The beginning of "ask" and "question" in the languages that descriptions are written in."""
+_PLAIN_QUESTIONS = LazyPattern(unaccented(_QUESTION_WORDS))
+_OTHER_WORDS = LazyPattern(r"ask|demand(?!e)|que")
+"""The beginning of English words for it, and of one for a claim: they say less of who is asked."""
+_WRITING = frozenset({"contact", "message"})
+"""What is followed by whom to write to, and by nothing else, where a person can be asked."""
 _CHOICE = LazyPattern(r"[(\uff08]\w[\w ]{0,20}(?: ?/ ?\w[\w ]{0,20}){1,3}[)\uff09]")
 """Words in brackets, of which one is wanted: (left / right)."""
 _SHORT = 400
@@ -99,8 +106,10 @@ def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[Wa
             found[WayOut.LATER] = name
         elif words and words[0] in READING:
             continue  # lists the questions of customers, or asks a modem
-        elif _asks(words, name_words(told)) or _questions(told):
+        elif _asks(words, name_words(told)) or _questions(told) or _asks_by_name(spoken(name)):
             found[WayOut.ASK] = name
+        elif len(words) == 2 and words[0] in _WRITING and words[1] in _PEOPLE:
+            found.setdefault(WayOut.ASK, name)
     return found
 
 
@@ -121,9 +130,24 @@ def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
 
 
 def _questions(told: str) -> bool:
-    """Return whether a description speaks of a question; in English, of one to a person."""
+    """Return whether a description speaks of a question; in English, or where it begins with the
+    word, of one to a person.
+    """
     found = _QUESTIONS.search(told)
-    return found is not None and (names_a_person(told) or found[0][:3] not in ("ask", "que"))
+    if found is not None:
+        return names_a_person(told) or found[0][:3] not in ("ask", "que")
+    return _QUESTIONS.match(told.lower()) is not None and names_a_person(told)
+
+
+def _asks_by_name(words: Sequence[str]) -> bool:
+    """Return whether the two words of a name are a person and a question; names lack accents."""
+    if len(words) != 2:
+        return False
+    for asks, whom in (words, words[::-1]):
+        found = _QUESTIONS.match(asks) or _PLAIN_QUESTIONS.match(asks)
+        if found is not None and not _OTHER_WORDS.match(asks) and names_a_person(whom):
+            return True
+    return False
 
 
 def _first_sentence(description: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
@@ -163,7 +164,16 @@ _PERSON = (
     r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر"
     r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้|所有者|業主|业主|소유)"
 )
+
+
+def unaccented(text: str) -> str:
+    """Return a text with the plain letters of the Latin ones that have accents, as names do."""
+    plain = (unicodedata.normalize("NFD", sign)[0] for sign in text)
+    return "".join(new if new.isascii() else old for new, old in zip(plain, text, strict=True))
+
+
 _NAMED_PERSON = LazyPattern(rf"(?i){_PERSON}")
+_PLAIN_PERSON = LazyPattern(rf"(?i){unaccented(_PERSON)}")
 _CHOOSES = (
     r"(?:(?<![^\W\d_])(?:choos|choice|decid|eleg|elij|elecc|escolh|choi[sx]|décid|wähl|entscheid"
     r"|scegl|scelt|kie[sz]|keuze|beslis|wyb[ioór]|zdecyd|vyb[rei]|rozhod|välj|vælg|velg|bestäm|выб"
@@ -419,7 +429,7 @@ def _by_form(line: str, given: str) -> Asked | None:
 
 def names_a_person(text: str) -> bool:
     """Return whether a text speaks of someone for whom an agent works, in any language."""
-    return _NAMED_PERSON.search(text) is not None
+    return any(person.search(text) is not None for person in (_NAMED_PERSON, _PLAIN_PERSON))
 
 
 def tells_when(text: str) -> float | None:
