@@ -57,4 +57,4 @@ def test_the_shell_of_claude_code_is_known():
 def test_the_package_offers_no_provider():
     groups = {entry.group for entry in distribution("trimtab-claude-code").entry_points}
 
-    assert groups == {"trimtab.commands", "trimtab.events", "trimtab.hosts"}
+    assert groups == {"trimtab.commands", "trimtab.events", "trimtab.hosts", "trimtab.tables"}
