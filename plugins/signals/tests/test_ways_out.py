@@ -365,6 +365,14 @@ def test_a_bound_is_one_of_the_arguments_only_if_they_count_something(given, con
     assert (asked is not None and asked.way == WayOut.ARGUMENTS) is concerns
 
 
+def test_a_longest_time_is_a_bound():
+    given = "read_series(from='2027-02-01T00:00:00Z',to='2027-02-03T00:00:00Z')"
+    for answer in ("{'fehler':'bereich','max':'PT6H'}", "range refused, max P1D"):
+        asked = asked_by(answer, given=given, failed=True)
+        assert asked is not None
+        assert asked.way == WayOut.ARGUMENTS
+
+
 @pytest.mark.parametrize(
     ("answer", "given", "wanted"),
     [

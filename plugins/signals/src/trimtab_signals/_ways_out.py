@@ -232,7 +232,8 @@ _ARGUMENTS = LazyPattern(
     r"|(?:\A|\b(?:code|error|http|status)\W{1,3})413\b"
     r"|too (?:few|high|large|long|many|short|small|wide)\b"
     r"|\b(?:ask for|choose|give|request|specify|try|use) (?:\w+ ){0,3}(?:fewer|lower|narrower"
-    r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?|\bat most )\s?\d"
+    r"|shorter|smaller)\b"
+    r"|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?|\bat most )\s?(?:PT?)?\d"
     # at most so many, in the languages that answers are seen in
     r"|(?:\b(?:höchstens|maximal|máximo(?: de)?|massimo(?: di)?|au (?:maximum|plus)|не более)"
     r"|最大|最多|최대)\s?\d)"
