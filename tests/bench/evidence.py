@@ -234,10 +234,15 @@ def _steps(
             yield gain, fact, cut, below, -RATE * above_slope / (above_curve + PENALTY)
 
 
+def points_with(facts: evidence.Facts, start: float, points: Points) -> float:
+    """Return the points of some facts by other points than those of the detector."""
+    with mock.patch.object(evidence, "START", start), mock.patch.object(evidence, "POINTS", points):
+        return evidence.points_of(facts)
+
+
 def told(case: Case, start: float, points: Points) -> int | None:
     """Return at which item rules or points first tell of a loop."""
-    with mock.patch.object(evidence, "START", start), mock.patch.object(evidence, "POINTS", points):
-        found = [row.item for row in case.rows if evidence.points_of(row.facts) > 0]
+    found = [row.item for row in case.rows if points_with(row.facts, start, points) > 0]
     return min([*found, *([] if case.told is None else [case.told])], default=None)
 
 

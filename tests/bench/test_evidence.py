@@ -10,16 +10,18 @@ from trimtab_doom_loop import _evidence as shipped
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_shipped_points_are_those_of_the_fit(corpus) -> None:
+def test_the_shipped_points_tell_what_those_of_the_fit_do(corpus) -> None:
     """They are fitted to recorded runs, too, which are not in the repository."""
     if not (corpus / "trajectories").is_dir():
         pytest.skip("TRIMTAB_CORPUS names no folder with recorded runs")
-    start, points = fit.at_odds(fit.labelled(fit.everything()))
+    given = fit.labelled(fit.everything())
+    fitted = fit.at_odds(given)
+    rows = [facts for facts, _, _ in given]
+    told = [shipped.points_of(facts) > 0 for facts in rows]
+    again = [fit.points_with(facts, *fitted) > 0 for facts in rows]
 
-    assert pytest.approx(start, abs=0.01) == shipped.START
-    assert {fact: dict(steps) for fact, steps in shipped.POINTS.items()} == {
-        fact: pytest.approx(dict(steps), abs=0.01) for fact, steps in points.items()
-    }
+    # Steps that gain equally much may be taken in another order.
+    assert sum(one != other for one, other in zip(told, again, strict=True)) <= 0.01 * len(rows)
 
 
 def test_a_fact_that_alone_tells_loops_from_work_gets_points() -> None:
