@@ -75,6 +75,10 @@ def each(action, change):
     ]
     * 5
 )
+@example(
+    [[Call("wait", {"x": 1}, ""), Call("wait", {"x": 1}, "ok"), Call("other", {"x": 1}, "ok")]] * 3
+    + [[Call("wait", {"x": 1}, "ok")]] * 2
+)
 @common
 @given(runs)
 def test_names_of_tools_make_no_difference(actions):

@@ -161,14 +161,14 @@ def worth_weighing(actions: Actions, times: int) -> bool:
     """
     action = actions.kept[-1]
     call = action.calls[0]
-    if action.excused or call.command is not None or is_aside(call.tool):
+    if len(action.calls) > 1 or call.command is not None or is_aside(call.tool):
         return False
     if actions.newest_is_news and not actions.may_repeat(action):
         return False
     is_work = action.earlier < 0 and call.profile.writes and not call.failed
-    if is_work or actions.count_alike(call) < times or action.waits:
+    if is_work or action.excused or actions.count_alike(call) < times or action.waits:
         return False
-    of_tool = list(actions.alike_in_tool(call))[::-1]
+    of_tool = [one for one in actions.alike_in_tool(call) if len(one.calls) == 1][::-1]
     if watched(actions, action, of_tool[0].number, [span_of(one.calls[-1]) for one in of_tool]):
         return False
     same = [one.number for one in of_tool if one.asked == action.asked]
@@ -239,7 +239,9 @@ def facts_of(actions: Actions) -> Facts:
 
 
 def _window(actions: Actions) -> list[Action]:
-    return [*islice(reversed(actions.kept), _WINDOW + 1)][::-1]
+    """Return the last actions of one call: which of several stands for them, only a name tells."""
+    last = islice(reversed(actions.kept), _WINDOW + 1)
+    return [one for one in last if len(one.calls) == 1][::-1]
 
 
 def _count(actions: Iterable[Action]) -> int:
