@@ -301,6 +301,8 @@ def as_source(start: float, points: Points) -> str:
         "POINTS: Mapping[str, Sequence[tuple[float, float]]] = {",
     ]
     for fact, steps in points.items():
+        if fact == "things":
+            continue  # which explain work to the fit; the detector leaves lists to the rules
         lines.append(f'    "{fact}": (')
         lines += [f"        ({least:g}, {added:.2f})," for least, added in steps]
         lines.append("    ),")

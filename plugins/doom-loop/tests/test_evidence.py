@@ -56,6 +56,14 @@ def test_what_was_told_in_doubt_is_the_same_loop_when_a_rule_finds_it():
     assert len({one.episode for one in told}) == 1
 
 
+def test_turns_of_several_calls_count_among_the_last_turns():
+    pair = [Call("look", {"at": "tray"}, "four sheets"), Call("look", {"at": "lid"}, "it is shut")]
+    (text, *_) = [one.injection.content for one in play([*PRINTS[:2], pair, *PRINTS[2:]]).delivered]
+    alike, last = map(int, re.findall(r"(\d+) of your last (\d+) turns", text)[0])
+
+    assert last == alike + 1
+
+
 def test_other_letters_make_no_difference():
     assert play(map(rewritten, PRINTS)).spoke == play(PRINTS).spoke
 

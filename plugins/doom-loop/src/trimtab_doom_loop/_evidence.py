@@ -8,7 +8,7 @@ told as a doubt: the agent goes on if it knows better.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, takewhile
 from math import inf, log1p
 from typing import NamedTuple
@@ -53,8 +53,6 @@ class Facts(NamedTuple):
         asked_size: characters of the arguments, as ``log(1 + n)``.
         pause: seconds since the same calls ended, as ``log(1 + s)``; -1 if unknown, or new.
         things: 1 if the last calls of the tool are about different things, such as those of a list.
-        changed: how many actions since the same calls may have changed something.
-        writes: 1 for a tool that changes something.
     """
 
     equal: float
@@ -71,8 +69,6 @@ class Facts(NamedTuple):
     asked_size: float
     pause: float
     things: float
-    changed: float
-    writes: float
 
 
 START = -3.31
@@ -132,7 +128,6 @@ POINTS: Mapping[str, Sequence[tuple[float, float]]] = {
         (4.77, -0.94),
     ),
     "pause": ((1.95, 0.23),),
-    "things": ((1, -0.58),),
 }
 """By fact: from which value on how many points are added. A loop is told above none."""
 
@@ -197,7 +192,7 @@ def find_by_evidence(actions: Actions, times: int) -> Loop | None:
         LoopKind.STALLED,
         call,
         times=like,
-        length=len(last),
+        length=action.number - last[0].number + 1,
         members=frozenset({call.fingerprint, f"{LoopKind.STALLED} {call.tool}"}),
         confidence=min(_MOST, _LEAST + _GROWTH * points),
     )
@@ -212,29 +207,24 @@ def facts_of(actions: Actions) -> Facts:
     same = [one for one in last if one.asked == action.asked]
     lately = every[-_OF_LATE:]
     new, asked_new = _new(every)
-    changed = [one for one in last if same and one.number > same[-1].number and one.changes]
     since = max(
         (one.number for one in last if one.changes and one.asked != action.asked), default=-1
     )
     return Facts(
         equal=sum(one.kind == action.kind for one in same),
-        in_a_row=_count(
-            takewhile(lambda one: one.kind == action.kind and one.number > since, reversed(same))
-        ),
+        in_a_row=_in_a_row(same, lambda one: one.kind == action.kind and one.number > since),
         answers=sum(one.calls[0].output_fingerprint == call.output_fingerprint for one in last),
         alike=sum(_share(one.seen.said, action.seen.said) >= _ALIKE for one in of_tool),
         tool=len(of_tool),
-        same_tool=_count(takewhile(lambda one: one.calls[0].tool == call.tool, reversed(last))),
+        same_tool=_in_a_row(last, lambda one: one.calls[0].tool == call.tool),
         kinds=len({one.kind for one in lately}) / len(lately),
         new=new,
         asked_new=asked_new,
-        failures=_count(takewhile(lambda one: one.calls[0].failed, reversed(every))),
+        failures=_in_a_row(every, lambda one: one.calls[0].failed),
         size=log1p(call.size),
         asked_size=log1p(len(call.params_text)),
         pause=_pause(same, action),
         things=_are_different([one.calls[0] for one in [*of_tool[-_LATELY:], action]]),
-        changed=len(changed),
-        writes=call.profile.writes is True,
     )
 
 
@@ -244,8 +234,9 @@ def _window(actions: Actions) -> list[Action]:
     return [one for one in last if len(one.calls) == 1][::-1]
 
 
-def _count(actions: Iterable[Action]) -> int:
-    return sum(1 for _ in actions)
+def _in_a_row(actions: Sequence[Action], is_so: Callable[[Action], bool]) -> int:
+    """Return of how many of the latest actions something is so."""
+    return sum(1 for _ in takewhile(is_so, reversed(actions)))
 
 
 def _share(one: frozenset[str], other: frozenset[str]) -> float:
