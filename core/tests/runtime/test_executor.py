@@ -234,6 +234,19 @@ def test_an_async_handler_runs_where_a_loop_is_running_already(run):
     assert asyncio.run(within_a_notebook()).text == "slowly a"
 
 
+def test_a_loop_of_another_kind_is_not_explained(run):
+    def sync(params, *, context):
+        raise RuntimeError("event loop of the motor stands still")
+
+    async def plain(params, *, context):
+        raise RuntimeError("infinite loop in the recipe")
+
+    for handler in (sync, plain):
+        executor = ToolExecutor(run, [Tool("mix", "", Path, handler)])
+        text = executor.execute(ToolCall("mix", {"path": "a"}, "c1")).text
+        assert "aevaluate" not in text
+
+
 def test_an_object_with_an_async_call_is_awaited(run):
     class Handler:
         async def __call__(self, params, *, context):

@@ -300,6 +300,12 @@ _ANOTHER_LOOP = (
 )
 
 
+def _is_about_loops(error: BaseException) -> bool:
+    """Tell whether asyncio says that something is of an event loop that is not the running one."""
+    said = str(error).lower()
+    return isinstance(error, RuntimeError) and ("event loop" in said or "different loop" in said)
+
+
 @attrs.frozen(eq=False)
 class _Bound:
     """A call with all that its handler needs; whatever that does, it has an answer."""
@@ -310,12 +316,13 @@ class _Bound:
     context: ToolContext
 
     def answer(self) -> ToolAnswer:
+        value = None
         try:
             value = self._run()
             return self._ended(wait_for(value) if inspect.isawaitable(value) else value)
         except RAISED as error:
             failed = self._failed(error)
-            if isinstance(error, RuntimeError) and "loop" in str(error):  # asyncio's own words
+            if inspect.isawaitable(value) and _is_about_loops(error):
                 return attrs.evolve(failed, text=failed.text + _ANOTHER_LOOP)
             return failed
 
