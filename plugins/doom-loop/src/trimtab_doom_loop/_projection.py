@@ -152,8 +152,11 @@ class LoopProjection(CallProjection):
         self._belongs_to(self._thoughts.loop)
 
     def _like(self) -> LoopProjection:
-        """Return a projection of the same options and orders that knows of no actions."""
-        other = LoopProjection(self._limits, self._profiles)
+        """Return a projection of the same options and orders that knows of no actions.
+
+        It has rules alone: it is given some of the turns, and what is weighed counts all.
+        """
+        other = LoopProjection(self._limits._replace(in_doubt=False), self._profiles)
         other._obey(self._orders)
         return other
 
@@ -214,7 +217,7 @@ class LoopProjection(CallProjection):
         return found or self._found_without_effect(same_tool=True)
 
     def _found_without_effect(self, *, same_tool: bool) -> Loop | None:
-        """Find the loop of an action that is new, but may bring what is known in other words."""
+        """Find the loop of an action without effect, or that brings what is known otherwise."""
         actions, times = self._actions, self._limits.times
         if self._limits.similarity >= 1:
             return None
