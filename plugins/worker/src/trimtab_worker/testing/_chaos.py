@@ -148,7 +148,6 @@ def run_chaos(
             lease=16.0 if messages >= LONG else 1.5,
             extend=messages >= LONG,
         )
-        Effects(settings.effects)  # makes its tables, before workers meet there
         crew = Crew(url, folder, settings, random.Random(seed))  # noqa: S311 - no secrets
         mailbox = open_mailbox(direct or url)
         started = time.perf_counter()
@@ -218,6 +217,10 @@ class Crew:
     drain: float = 5.0
     _read: dict[Path, int] = attrs.field(factory=dict)
     _started: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Make the tables of effects, before workers meet there: two that make them may fail."""
+        Effects(self.settings.effects)
 
     def send(self, mailbox: Any, count: int) -> None:
         """Send so many messages more."""

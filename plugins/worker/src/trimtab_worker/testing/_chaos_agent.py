@@ -66,6 +66,11 @@ class Settings:
         }
 
 
+def least_work(settings: Settings) -> float:
+    """Return the seconds that work on a message takes at least."""
+    return settings.work / 10
+
+
 class Effects:
     """Effects in one SQLite file: each attempt that asked for one, and those that were made.
 
@@ -126,14 +131,14 @@ class Agent:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._work = settings.work
+        self._work = (least_work(settings), settings.work)
         self._effects = Effects(settings.effects)
 
     def evaluate(
         self, prompt: Prompt[Any], *, heartbeat: Any = None, **_: Any
     ) -> PromptResponse[Any]:
         """Work on one message."""
-        until = LEASE_CLOCK.monotonic() + random.uniform(0, self._work)  # noqa: S311 - no secrets
+        until = LEASE_CLOCK.monotonic() + random.uniform(*self._work)  # noqa: S311 - no secrets
         while LEASE_CLOCK.monotonic() < until:
             time.sleep(BEAT)
             heartbeat.beat()

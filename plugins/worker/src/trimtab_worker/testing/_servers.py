@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
@@ -21,7 +22,7 @@ import pytest
 
 from trimtab_worker import LEASE_CLOCK, open_mailbox
 from trimtab_worker.testing._chaos import Crew, is_empty, network_faults, run_chaos, settled
-from trimtab_worker.testing._chaos_agent import Proxy, Settings
+from trimtab_worker.testing._chaos_agent import Proxy, Settings, least_work
 
 HELD = 6.0
 """Seconds without a byte: longer than any client waits for an answer."""
@@ -118,7 +119,7 @@ def run_rollout(
     """Replace workers one by one as an orchestrator does, while they work.
 
     The first one is stopped before, as on a machine that hangs: it does not hear that it has to
-    end. Work on a message takes up to twice `drain`.
+    end. Work on a message takes up to twice `drain`, and at least a fifth of it.
 
     Args:
         url: of an empty mailbox that several processes can open.
@@ -137,11 +138,11 @@ def run_rollout(
         )
         crew = Crew(url, Path(name), settings, random.Random(0), drain=drain)  # noqa: S311
         mailbox = open_mailbox(url)
-        crew.send(mailbox, 3 * replicas)
         started = time.perf_counter()
         try:
-            ended = _replace(crew, replicas, grace)
-            _wait(lambda: is_empty(mailbox), crew.sent * (2 * drain + lease))
+            ended = _replace(crew, mailbox, replicas, grace)
+            with suppress(TimeoutError):  # what is left then is reported as lost
+                _wait(lambda: is_empty(mailbox), crew.sent * (2 * drain + lease), "all messages")
         finally:
             crew.end()
         crew.read()
@@ -157,15 +158,16 @@ def run_rollout(
         )
 
 
-def _replace(crew: Crew, replicas: int, grace: float) -> Mapping[int, datetime]:
+def _replace(crew: Crew, mailbox: Any, replicas: int, grace: float) -> Mapping[int, datetime]:
     """Replace each worker; return when those that had to be killed ended their work."""
     old = [crew.start() for _ in range(replicas)]
-    _wait(lambda: _busy(crew) >= {one.pid for one in old}, 60)
-    os.kill(old[0].pid, signal.SIGSTOP)
+    _wait(lambda: set(crew.working()) >= {one.pid for one in old}, 60, "the workers to start")
+    crew.send(mailbox, 3 * replicas)
+    _wait(lambda: _stopped_at_work(crew, old[0].pid), 60, "the first worker to work")
     ended = {old[0].pid: LEASE_CLOCK.now()}
     for one in old:
         new = crew.start()
-        _wait(lambda new=new: new.pid in crew.working(), 60)
+        _wait(lambda new=new: new.pid in crew.working(), 60, "another worker to start")
         one.terminate()
         with suppress(subprocess.TimeoutExpired):
             one.wait(grace)
@@ -176,19 +178,32 @@ def _replace(crew: Crew, replicas: int, grace: float) -> Mapping[int, datetime]:
     return ended
 
 
-def _busy(crew: Crew) -> set[int]:
+def _stopped_at_work(crew: Crew, pid: int) -> bool:
+    """Stop a worker if it surely works on a message, and is in no call of a mailbox.
+
+    With the lock of an SQLite file, it would stop all other workers until it is killed.
+    """
     crew.read()
-    return {event["pid"] for event in crew.named("MessageReceived")}
+    own = [event for event in crew.events if event["pid"] == pid]
+    if own[-1]["event"] != "MessageReceived":
+        return False
+    os.kill(pid, signal.SIGSTOP)
+    at_work = (LEASE_CLOCK.now() - _at(own[-1])).total_seconds() < least_work(crew.settings)
+    if not at_work:
+        os.kill(pid, signal.SIGCONT)
+    return at_work
 
 
 def _waits(crew: Crew, killed: Mapping[int, datetime]) -> Iterator[float]:
-    """Seconds between an attempt and the next one at the same message."""
-    received = {_attempt(event): event for event in crew.named("MessageReceived")}
+    """Seconds between an attempt and the next one at the same message.
+
+    Not each delivery has an event: a worker that is told to end gives back what just came.
+    """
+    received = sorted(crew.named("MessageReceived"), key=_attempt)
     returned = {_attempt(event): _at(event) for event in crew.named("MessageReturned")}
-    for (message, number), event in received.items():
-        later = received.get((message, number + 1))
-        ended = returned.get((message, number)) or killed.get(event["pid"])
-        if later is not None and ended is not None:
+    for event, later in pairwise(received):
+        ended = returned.get(_attempt(event)) or killed.get(event["pid"])
+        if event["message_id"] == later["message_id"] and ended is not None:
             yield (_at(later) - ended).total_seconds()
 
 
@@ -200,7 +215,9 @@ def _at(event: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(event["at"])
 
 
-def _wait(condition: Any, seconds: float) -> None:
+def _wait(condition: Any, seconds: float, what: str) -> None:
     until = time.perf_counter() + seconds
-    while not condition() and time.perf_counter() < until:
+    while not condition():
+        if time.perf_counter() > until:
+            raise TimeoutError(f"waited {seconds:g} s for {what}")
         time.sleep(STEP)
