@@ -9,7 +9,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.blocking": "append_text StopDecision",
         "_hosting.calls": "contained RunningCall",
         "_hosting.chat": "Answer Chat Driver DriverOptions Drivers",
-        "_hosting.executor": ("call_in_parallel call_within format_error RAISED ToolAnswer"),
+        "_hosting.executor": "call_within format_error RAISED ToolAnswer",
         "_run.completion": "AgentStopped",
         "_run.guidance": "GuidanceBatch",
         "_types.errors": "is_cancelled watch_calls",

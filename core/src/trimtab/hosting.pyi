@@ -19,7 +19,6 @@ from trimtab._hosting.chat import (
 from trimtab._hosting.executor import (
     RAISED as RAISED,
     ToolAnswer as ToolAnswer,
-    call_in_parallel as call_in_parallel,
     call_within as call_within,
     format_error as format_error,
 )

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import threading
 import time
-from functools import partial
 from itertools import pairwise
 
 import attrs
@@ -27,7 +26,6 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
-from trimtab.hosting import call_in_parallel
 
 
 @attrs.frozen
@@ -331,31 +329,6 @@ def test_cut_off_arguments_are_shown_as_they_are(run):
     text = executor.execute(ToolCall("read", '{"path": "a",', "c")).text
     assert '{"path": "a",' in text
     assert text.endswith("Arguments: path (str).")
-
-
-def test_parallel_jobs_keep_their_order_and_the_limit():
-    running, most = [], []
-
-    def job(n):
-        running.append(n)
-        most.append(len(running))
-        time.sleep(0.01)
-        running.remove(n)
-        return n
-
-    assert call_in_parallel([partial(job, n) for n in range(9)], 3) == list(range(9))
-    assert max(most) <= 3
-
-
-def test_a_job_that_raises_keeps_others_from_starting():
-    begun = []
-
-    def job(n):
-        begun.append(n)
-        raise KeyError(n)
-
-    with pytest.raises(KeyError, match="0"):
-        call_in_parallel([partial(job, n) for n in range(9)], 1)
 
 
 @attrs.frozen

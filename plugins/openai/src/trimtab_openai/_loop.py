@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from trimtab import Heartbeat, Run, TaskCompletionChecker, Tool, ToolCall, ToolExecutor, Usage
-from trimtab.hosting import call_in_parallel, call_within
+from trimtab.hosting import call_within
 from trimtab_openai._hooks import LoopHooks
 from trimtab_openai._loop_state import LoopResult, LoopState, request_fields, seconds
 from trimtab_openai._model_response import (
@@ -27,6 +27,7 @@ from trimtab_openai._model_response import (
     as_messages,
     field,
 )
+from trimtab_openai._parallel import call_in_parallel
 from trimtab_openai._settings import DEFAULTS, Settings, guidance_role
 
 Cost = Callable[[str, Usage], float | None]
