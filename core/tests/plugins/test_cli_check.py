@@ -86,7 +86,7 @@ guidance = ["loop", "acme:loop"]
         '[prompts."a/c"]',
     ]
     wrong, crashed, unknown, needs, optional, clash = (what for _, what in found)
-    assert 'refuses its options: expected int at size, not "3"' in wrong
+    assert 'refuses its options: expected integer at size, not "3"' in wrong
     assert crashed.startswith("it can't be built: the process ended with status 3")
     assert "Did you mean 'loop'?" in unknown
     assert "No module named 'notthere'" in needs

@@ -106,27 +106,27 @@ def test_what_fits_is_taken_and_converted(annotation: Any, given: Any, got: Any)
 @pytest.mark.parametrize(
     ("annotation", "given", "what"),
     [
-        (int, "3", 'expected int at it, not "3"'),
-        (int, True, "expected int at it, not true"),
-        (int, 2.5, "expected int at it, not 2.5"),
-        (float, "x", "expected float at it"),
-        (float, float("nan"), "expected float at it"),
-        (str, 3, "expected str at it, not 3"),
-        (str, None, "expected str at it, not null"),
-        (bool, "yes", 'expected bool at it, not "yes"'),
-        (bool, 1, "expected bool at it, not 1"),
+        (int, "3", 'expected integer at it, not "3"'),
+        (int, True, "expected integer at it, not true"),
+        (int, 2.5, "expected integer at it, not 2.5"),
+        (float, "x", "expected number at it"),
+        (float, float("nan"), "expected number at it"),
+        (str, 3, "expected string at it, not 3"),
+        (str, None, "expected string at it, not null"),
+        (bool, "yes", 'expected boolean at it, not "yes"'),
+        (bool, 1, "expected boolean at it, not 1"),
         (Literal["", "seed"], "own", 'expected one of "", "seed" at it, not "own"'),
         (Level, "high", 'expected one of "low" at it, not "high"'),
         (Sequence[str], "src/", 'expected array at it, not "src/"'),
-        (Sequence[str], ["a", 1], r"expected str at it\[1\], not 1"),
+        (Sequence[str], ["a", 1], r"expected string at it\[1\], not 1"),
         (Sequence[str], {"a": 1}, "expected array at it"),
         (tuple[int, str], [1], "expected 2 items at it, not 1"),
-        (Mapping[int, str], {"one": "a"}, r'expected int at the name it\["one"\]'),
+        (Mapping[int, str], {"one": "a"}, r'expected integer at the name it\["one"\]'),
         (Mapping[int, str], ["a"], "expected table at it"),
-        (Rule, {"nme": "a"}, r"missing it.name \(str\); unknown field"),
+        (Rule, {"nme": "a"}, r"missing it.name \(string\); unknown field"),
         (Service, 3, "expected an object of Service at it, not 3"),
         (Service | None, "x", 'expected an object of Service or None at it, not "x"'),
-        (int | str, [1], "expected int or str at it"),
+        (int | str, [1], "expected integer or string at it"),
     ],
 )
 def test_what_does_not_fit_is_named(annotation: Any, given: Any, what: str) -> None:
@@ -138,7 +138,7 @@ def test_all_wrong_options_are_named_at_once() -> None:
     def factory(size: int = 1, name: str = "") -> Speaker:
         return Speaker()
 
-    with pytest.raises(ProviderOptionsError, match='size, not "x"; expected str at name, not 2'):
+    with pytest.raises(ProviderOptionsError, match='size, not "x"; expected string at name, not 2'):
         Lab(guidance={"a": factory}).prompt(guidance=[enable("a", size="x", name=2)])
 
 

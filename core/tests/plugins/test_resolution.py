@@ -159,7 +159,7 @@ def test_an_interrupt_while_importing_passes_and_is_not_remembered(install):
             {"mode": "c", "window_size": 3},
             "refuses its options: mode must be one of 'a', 'b', not 'c'",
         ),
-        ({"window_size": "x"}, 'refuses its options: expected int at window_size, not "x"'),
+        ({"window_size": "x"}, 'refuses its options: expected integer at window_size, not "x"'),
         ({"thresholds": [2, 1]}, "refuses the option 'thresholds': must rise"),
     ],
 )

@@ -108,8 +108,8 @@ def test_the_message_says_what_was_expected_where_and_what_was_sent() -> None:
     with pytest.raises(ToolError) as raised:
         tool.parse({"dry_run": "false", "force": True})
     assert str(raised.value) == (
-        'remove: missing params.path (str); expected bool at params.dry_run, not "false"; '
-        'unknown field "force" in params. Arguments: path (str), dry_run (bool, optional).'
+        'remove: missing params.path (string); expected boolean at params.dry_run, not "false"; '
+        'unknown field "force" in params. Arguments: path (string), dry_run (boolean, optional).'
     )
 
 

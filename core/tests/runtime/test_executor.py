@@ -180,7 +180,7 @@ INVALID = {
     "a field too many": (ToolCall("slow", {"path": "a", "x": 1}, "c1"), "slow: "),
     "a field too few": (
         ToolCall("read", {}, "c1"),
-        "read: missing params.path (str). Arg",
+        "read: missing params.path (string). Arg",
     ),
 }
 
@@ -328,7 +328,7 @@ def test_cut_off_arguments_are_shown_as_they_are(run):
     executor = ToolExecutor(run, TOOLS)
     text = executor.execute(ToolCall("read", '{"path": "a",', "c")).text
     assert '{"path": "a",' in text
-    assert text.endswith("Arguments: path (str).")
+    assert text.endswith("Arguments: path (string).")
 
 
 @attrs.frozen

@@ -263,14 +263,14 @@ REFUSED = [
     (Shapes, {"shape": {"kind": "circle", "side": 1}}, "missing params.shape.radius"),
     (Shapes, {"shape": {"side": "1"}}, "as Circle: missing params.shape.kind"),
     (Shapes, {"shape": 1}, "expected object at params.shape, not 1"),
-    (Everything, {"by_level": {"one": [1]}}, "expected int at the name params.by_level"),
+    (Everything, {"by_level": {"one": [1]}}, "expected integer at the name params.by_level"),
     (Everything, {"empty": [1]}, "expected 0 items at params.empty, not 1"),
-    (Item, {"price": 10**400}, "expected float at params.price"),
+    (Item, {"price": 10**400}, "expected number at params.price"),
     (Written, {"id": "7"}, "expected a UUID or null at params.id"),
     (Written, {"amount": "a lot"}, "expected a decimal number at params.amount"),
-    (Options, {"depth": "2"}, "expected int at params.depth"),
-    (Page[int], {"content": ["a"]}, "expected int at params.content"),
-    (UserPage, {"content": ["a"]}, "expected int at params.content"),
+    (Options, {"depth": "2"}, "expected integer at params.depth"),
+    (Page[int], {"content": ["a"]}, "expected integer at params.content"),
+    (UserPage, {"content": ["a"]}, "expected integer at params.content"),
 ]
 
 
@@ -371,7 +371,7 @@ def test_a_model_of_pydantic_has_its_own_schema_and_says_what_is_wrong() -> None
     assert "greater than 0 at params.invoice.lines[0].price" in str(raised.value)
     with pytest.raises(ToolError) as raised:
         tool(Invoice).parse({"lines": []})
-    assert "an invoice has a line at params.lines. Arguments: lines (list)." in str(raised.value)
+    assert "an invoice has a line at params.lines. Arguments: lines (array)." in str(raised.value)
 
 
 def test_a_recursive_model_of_pydantic_can_be_the_parameters() -> None:

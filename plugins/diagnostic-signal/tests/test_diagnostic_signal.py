@@ -310,7 +310,7 @@ def test_a_thought_between_failures_of_one_kind_ends_no_row():
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"log_tool_name": 3}, "expected str or None at log_tool_name, not 3"),
+        ({"log_tool_name": 3}, "expected string or None at log_tool_name, not 3"),
         ({"log_tool_name": ""}, "log_tool_name must be"),
         ({"texts": [1]}, "expected table at texts"),
         ({"wording": "own"}, 'expected one of "", "seed" at wording, not "own"'),

@@ -85,7 +85,7 @@ def test_arguments_of_another_type_never_reach_the_handler(way, opened):
         [Outcome.INVALID, Outcome.OK],
         [Outcome.OK, Outcome.INVALID],
     )
-    for text in ("expected str at params.path, not null", "expected bool at params.dry_run"):
+    for text in ("expected string at params.path, not null", "expected boolean at params.dry_run"):
         assert server.requests[1].mentions(text)
 
 

@@ -684,7 +684,7 @@ def test_output_of_another_shape_is_corrected_by_the_model(some_way, opened):
         result = some_way.complete(server, opened(), output_type=Report)
     assert result.output == Report("a")
     asked = str(server.requests[1].messages[-1])
-    assert "expected str at output.path, not 4" in asked
+    assert "expected string at output.path, not 4" in asked
     assert "unknown field" in asked
 
 

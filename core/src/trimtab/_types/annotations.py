@@ -308,7 +308,7 @@ _INT_AS_NAME = scalar(
     {"pattern": f"^{WHOLE_PATTERN}$"},
     lambda name: isinstance(name, str) and re.fullmatch(WHOLE_PATTERN, name) is not None,
     int,
-    words="int",
+    words="integer",
 )
 _SCALARS: Mapping[Any, JsonType] = {
     Any: ANYTHING,

@@ -319,8 +319,8 @@ def words_of(schema: Mapping[str, Any]) -> str:
         return _shown(schema["const"])
     if "$ref" in schema:
         return "object"
-    kind = str(schema.get("type"))
-    return _WORDS.get(str(schema.get("format")), _WORDS.get(kind, "any value"))
+    kind = str(schema.get("type", "any value"))
+    return _FORMATS.get(str(schema.get("format")), kind)
 
 
 def _shown(value: Any) -> str:
@@ -336,14 +336,7 @@ DECIMAL_PATTERN = rf"{WHOLE_PATTERN}(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 DECIMAL = {
     "anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{DECIMAL_PATTERN}$"}],
 }
-_WORDS = {
-    "string": "str",
-    "boolean": "bool",
-    "integer": "int",
-    "number": "float",
-    "null": "null",
-    "object": "object",
-    "array": "list",
+_FORMATS = {
     "date": "a date (YYYY-MM-DD)",
     "date-time": "a time (YYYY-MM-DDTHH:MM:SSZ)",
     "time": "a time of day (HH:MM:SS)",
