@@ -319,7 +319,8 @@ def words_of(schema: Mapping[str, Any]) -> str:
         return _shown(schema["const"])
     if "$ref" in schema:
         return "object"
-    kind = str(schema.get("type", "any value"))
+    kinds = schema.get("type", "any value")
+    kind = kinds if isinstance(kinds, str) else " or ".join(map(str, kinds))
     return _FORMATS.get(str(schema.get("format")), kind)
 
 
