@@ -315,3 +315,18 @@ def test_the_tool_by_which_the_agent_waits_or_asks_is_named_if_it_has_one():
         "Call pause for 120 seconds (2 minutes), then call book again. Or say what blocks you."
     )
     assert ask.endswith("of your user: call ask_user. Or say what blocks you.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "waits"),
+    [
+        ("Drum is hot: 71 °C. Opens in 12 min.", "ok", True),  # no harness flags it
+        ("Nicht gestartet: Spülung läuft, fertig in 12 Minuten.", "error", True),
+        ("Programme 60 lasts too long, the limit is 12 minutes", "error", False),
+    ],
+)
+def test_a_span_of_time_is_waited_for_by_an_agent_that_can(answer, result, waits):
+    host = Host(name="tests", tools=frozenset({"start", "wait_minutes"}))
+    (text,) = play([Call("start", {"programme": "60"}, answer, result)] * 3, host=host).texts
+
+    assert ("Call wait_minutes for 12 minutes, then call start again." in text) is waits

@@ -272,6 +272,12 @@ def test_what_is_expected_is_quoted_in_any_language(answer):
         ("06/13/2025", "2025-06-13"),
         ("12 June 2025", "2025-06-12"),
         ("Jun 12, 2025", "2025-06-12"),
+        ("12 giugno 2025", "2025-06-12"),
+        ("1er août 2025", "2025-08-01"),
+        ("3 de dezembro de 2025", "2025-12-03"),
+        ("2025年6月12日", "2025-06-12"),
+        ("2025년 6월 12일", "2025-06-12"),
+        ("12 listopada 2025", None),  # November in one language, October in another
         ("6/7/2025", None),
         ("next week", None),
         ("31.31.2025", None),

@@ -79,7 +79,18 @@ _FORM = LazyPattern(
 )
 LIKE_DATE = LazyPattern(r"\d[-/. ]\w{1,9}[-/. ]\d|\d:\d")
 _WRITTEN_DATE = LazyPattern(r"\A(\d{1,4})([-/. ])(\d{1,2})\2(\d{1,4})\Z")
-_NAMED_DATE = LazyPattern(r"\A(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.?(?: (\d{1,2}),?)? (\d{4})\Z")
+_SIGNED_DATE = LazyPattern(r"\A(\d{4})[^\W\d] ?(\d{1,2})[^\W\d] ?(\d{1,2})[^\W\d]?\Z")
+"""The year first, each number with the sign of what it counts."""
+_NAMED_DATE = LazyPattern(
+    r"\A(?:(\d{1,2})(?:\.|er|º)? (?:de )?)?([^\W\d_]{3,10})\.?(?: (\d{1,2}),?)? (?:de )?(\d{4})\Z"
+)
+_MONTHS = {
+    "ene": 1, "gen": 1, "fév": 2, "fev": 2, "mär": 3, "maa": 3, "mrt": 3, "abr": 4, "avr": 4,
+    "mag": 5, "mai": 5, "maj": 5, "mei": 5, "giu": 6, "juin": 6, "juil": 7, "lug": 7, "ago": 8,
+    "aoû": 8, "set": 9, "okt": 10, "ott": 10, "out": 10, "des": 12, "dez": 12, "dic": 12, "déc": 12,
+}  # fmt: skip
+"""How months begin whose names begin otherwise in English, in Germanic and Romance languages: a
+small model that has to write another form of a date gives up (1 of 2 moments)."""
 _WRITTEN_TIME = LazyPattern(r"\A(\d{1,2})(?:[:.h](\d{2}))? ?([AaPp])?\.?(?:[Mm]\.?)?\Z")
 _BRACKETS = LazyPattern(r"\s?\([^()\n]{0,80}\)")
 _STOP = LazyPattern(r"[.!;](?:\s|\Z)|。")
@@ -250,26 +261,37 @@ def _shaped(key: str, form: str, arguments: Mapping[str, str]) -> Change:
 
 def read_date(value: str) -> tuple[int, int, int] | None:
     """Return year, month and day, if they can be told apart."""
-    found = _WRITTEN_DATE.match(value)
-    if found is not None:
-        one, mark, two, three = found[1], found[2], int(found[3]), found[4]
-        if len(one) == 4:
-            return _date(int(one), two, int(three))
-        if len(three) != 4:
-            return None
-        first = int(one)
-        if mark == "." or first > 12 or first == two:  # with points the day is first everywhere
-            return _date(int(three), two, first)
-        return _date(int(three), first, two) if two > 12 else None
+    if (found := _WRITTEN_DATE.match(value)) is not None:
+        return _in_order(*found.groups())
+    if (found := _SIGNED_DATE.match(value)) is not None:
+        return _date(int(found[1]), int(found[2]), int(found[3]))
     found = _NAMED_DATE.match(value)
     if found is None or bool(found[1]) == bool(found[3]):
         return None
+    month = _month_of(found[2].lower())
+    return None if month is None else _date(int(found[4]), month, int(found[1] or found[3]))
+
+
+def _in_order(one: str, mark: str, middle: str, three: str) -> tuple[int, int, int] | None:
+    """Return year, month and day of three numbers."""
+    first, two = int(one), int(middle)
+    if len(one) == 4:
+        return _date(first, two, int(three))
+    if len(three) != 4:
+        return None
+    if mark == "." or first > 12 or first == two:  # with points the day is first everywhere
+        return _date(int(three), two, first)
+    return _date(int(three), first, two) if two > 12 else None
+
+
+def _month_of(said: str) -> int | None:
+    """Return the number of a month; English ones may be cut short, others begin like them."""
     names = [name.lower() for name in calendar.month_name]
-    said = found[2].lower()
-    month = [n for n, name in enumerate(names) if name and name.startswith(said)]
-    if not month and len(said) <= _LONGEST_MONTH:  # in another language, as "Juli" and "marzo"
-        month = [n for n, name in enumerate(names) if name and name[:3] == said[:3]]
-    return _date(int(found[4]), month[0], int(found[1] or found[3])) if len(month) == 1 else None
+    months = [n for n, name in enumerate(names) if name and name.startswith(said)]
+    if not months and len(said) <= _LONGEST_MONTH:  # in another language, as "Juli" and "marzo"
+        months = [n for n, name in enumerate(names) if name and name[:3] == said[:3]]
+    months = months or [n for begin, n in _MONTHS.items() if said.startswith(begin)]
+    return months[0] if len(months) == 1 else None
 
 
 def _date(year: int, month: int, day: int) -> tuple[int, int, int] | None:

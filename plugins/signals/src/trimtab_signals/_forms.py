@@ -386,6 +386,11 @@ def _counting(text: str, told: list[float], counts: Mapping[str, float]) -> Iter
     ]
 
 
+def is_limit(text: str) -> bool:
+    """Return whether a text has a word for a bound."""
+    return _LIMIT.search(text) is not None
+
+
 def _labels(key: str, number: float, text: str) -> bool:
     """Return whether a number says which thing an answer is about: "Machine 5: door is open"."""
     word = rf"(?:\A\W{{0,3}}[^\W\d_]{{2,20}}[ -]|(?<!\w){re.escape(key)}\W{{1,3}})"

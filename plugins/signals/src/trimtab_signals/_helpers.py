@@ -16,6 +16,7 @@ from trimtab_signals._ways_out import (
     asked_of,
     lacks_value,
     names_a_person,
+    puts_a_span,
     tells_when,
     unaccented,
 )
@@ -70,12 +71,14 @@ def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | N
         return None
     call = last[0]
     asked, has = asked_of(call), helpers_of(context)
-    if asked is not None or not call.failed or len(call.whole) > _SHORT:
+    if len(call.whole) > _SHORT:
+        return asked
+    seconds = tells_when(call.output) if WayOut.LATER in has else None
+    if seconds is not None and (asked is None or puts_a_span(asked, call.output, seconds)):
+        return Asked(WayOut.LATER, call.output, seconds)
+    if asked is not None or not call.failed:
         return asked
     given = describe_call(call, LONGEST_DESCRIPTION)
-    seconds = tells_when(call.output) if WayOut.LATER in has else None
-    if seconds is not None:
-        return Asked(WayOut.LATER, call.output, seconds)
     # what only the user has was left out, or has to be chosen
     is_left = lacks_value(given) and not _PATH.search(given)
     if WayOut.ASK in has and (is_left or _CHOICE.search(call.output)):

@@ -30,6 +30,7 @@ from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import (
     DECIDES,
     change_in,
+    is_limit,
     next_by_form,
     several_of,
     untagged,
@@ -91,6 +92,7 @@ _SECONDS = LazyPattern(
     r"|(?<![A-Za-z\d.,:])(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초|detik|giây|saniye"
     r"|วินาที|ثان[يی]|שניות|δευτ|másodp)"
 )
+_UNIT = LazyPattern(r"(?i)min|se[ckg]|dur|time")
 _DURATION = LazyPattern(r"(?<!\w)PT(?=\d)(?:(\d{1,4})M)?(?:(\d{1,5})S)?(?!\w)")
 _MINUTES = LazyPattern(
     r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
@@ -436,6 +438,21 @@ def names_a_person(text: str) -> bool:
 def tells_when(text: str) -> float | None:
     """Return a span of time that an answer tells, and that nothing has taken."""
     return None if _TOOK.search(text) else _seconds(text)
+
+
+def puts_a_span(asked: Asked, text: str, seconds: float) -> bool:
+    """Return whether a change puts the number of a span of time in the place of another number.
+
+    Without a word for a bound, and in an argument that is not called after a unit of time, it says
+    when to come back.
+    """
+    change = asked.change
+    if asked.way is not WayOut.ARGUMENTS or change is None or is_limit(text):
+        return False
+    name, _, was = change.refused.partition("=")
+    value = change.call.rpartition("=")[2].strip("'")
+    is_span = value.isdecimal() and int(value) in (seconds, seconds / _SECONDS_A_MINUTE)
+    return is_span and was.strip("'").isdecimal() and not _UNIT.match(name)
 
 
 def lacks_value(given: str) -> bool:
