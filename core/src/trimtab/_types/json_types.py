@@ -333,7 +333,8 @@ def _shown(value: Any) -> str:
 
 
 WHOLE_PATTERN = r"-?(0|[1-9][0-9]*)"
-DECIMAL_PATTERN = rf"{WHOLE_PATTERN}(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+DECIMAL_PATTERN = rf"{WHOLE_PATTERN}(\.[0-9]+)?([eE][+-]?[0-9]{{1,15}})?"
+"""Python's decimals refuse exponents of 19 digits."""
 DECIMAL = {
     "anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{DECIMAL_PATTERN}$"}],
 }
