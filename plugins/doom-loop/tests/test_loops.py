@@ -801,13 +801,22 @@ def test_the_book_keeping_of_a_harness_makes_no_call_another(name):
 
 @pytest.mark.parametrize("turn", [2.0, 5.0, 9.0, 16.0])
 @pytest.mark.parametrize(("longer", "told"), [(1.0, True), (1.2, True), (1.8, False)])
-def test_looks_at_the_pace_of_the_run_are_no_waiting_however_slow_it_is(turn, longer, told):
-    work = [Call("read", {"path": f"{n}.py"}, f"text of {n}", at=turn * n) for n in range(6)]
+@pytest.mark.parametrize("before", [2, 6])
+def test_looks_at_the_pace_of_the_run_are_no_waiting_however_slow_it_is(turn, longer, told, before):
+    work = [Call("read", {"path": f"{n}.py"}, f"text of {n}", at=turn * n) for n in range(before)]
     looks = [
-        Call("check_printer", {"id": "p1"}, '{"ready": false}', at=turn * (5 + longer * n))
+        Call("check_printer", {"id": "p1"}, '{"ready": false}', at=turn * (before - 1 + longer * n))
         for n in range(1, 8)
     ]
     assert (first([*work, *looks]) is not None) is told
+
+
+@pytest.mark.parametrize("turn", [5.0, 9.0, 16.0])
+def test_what_a_look_showed_by_its_number_was_not_begun_there(turn):
+    """A slow model that books the same full room each turn does not wait for it."""
+    card = Call("karta_osoby", {"karta": "3390"}, "3390 Oksana B., bez przydziału", at=turn)
+    booked = Call("przydziel_lozko", {"karta": "3390", "pokoj": "12"}, "Pokój 12: 4/4 zajęte.")
+    assert first([card, *(attrs.evolve(booked, at=turn * n) for n in range(2, 7))]) == 3
 
 
 IN_OTHER_WORDS = [

@@ -640,3 +640,21 @@ def test_a_step_is_proposed_if_it_is_likelier_than_any_other_tool(change, first)
     found = untried(BOOK, "start_brew", {"vat": "V1"}, answer, {**SAYS, **change})
 
     assert found[0] == first
+
+
+def test_a_word_with_an_accent_is_that_of_a_name_without():
+    """The room that is full is no reason to close it."""
+    told = {
+        "przydziel_lozko": "Przydziela osobie miejsce w pokoju.",
+        "wolne_pokoje": "Lista pokojów danego typu z wolnymi miejscami.",
+        "zamknij_pokoj": "Wyłącza pokój z użytku.",
+        "plan_posilkow": "Plan posiłków.",
+    }
+    params = {"karta": "3390", "pokoj": "12"}
+    calls = recent(*[("przydziel_lozko", params, "Pokój 12: 4/4 zajęte.", False)] * 3)
+    task = "Przydziel łóżko (karta 3390). Najlepiej pokój 12, ale może być inny."
+    found = proposed(
+        told, {"przydziel_lozko"}, ToolProfiles(), calls=calls, descriptions=told, task=task
+    )
+
+    assert found == "wolne_pokoje"

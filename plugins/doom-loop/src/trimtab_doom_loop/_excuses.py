@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
@@ -50,7 +51,6 @@ _SHORT_COMMAND = 80
 _ASKING = STATES | {"check"}
 _LONGER_THAN_A_TURN = 4.5
 """Seconds: known waits leave five or more between two looks, many models answer faster."""
-_FEWEST_TURNS = 3
 _LONGER = 1.5
 _SLOWEST_TURN = 30.0
 """Where so many other pauses show how long a turn takes, one that is longer by half is chosen, for
@@ -189,17 +189,19 @@ def watched(actions: Actions, action: Action, first: int, spans: Sequence[Span])
 
 def _turn_of(actions: Actions, look: CallRecord) -> float:
     """Return from how many seconds on a pause before a look is longer than a turn of this run
-    takes, by the pauses before its other calls.
+    takes, by the pauses before its other calls, and before the first look.
     """
     calls = [action.calls[-1] for action in actions.kept]
+    first = next((call for call in calls if call.fingerprint == look.fingerprint), None)
     others = [
         later.ended - earlier.ended
         for earlier, later in pairwise(calls)
-        if later.fingerprint != look.fingerprint and earlier.ended and later.ended
+        if earlier.ended and later.ended
+        if later is first or later.fingerprint != look.fingerprint
     ]
-    if len(others) < _FEWEST_TURNS:
+    if not others:
         return _LONGER_THAN_A_TURN
-    return min(_SLOWEST_TURN, max(APART, _LONGER * sorted(others)[len(others) // 2]))
+    return min(_SLOWEST_TURN, max(APART, _LONGER * statistics.median_low(others)))
 
 
 def _asks_for_state(call: CallRecord) -> bool:
@@ -214,10 +216,16 @@ def _asks_for_state(call: CallRecord) -> bool:
 
 
 def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
-    """Tell whether a call names what an answer before action `first` gave, to no mere look."""
+    """Tell whether a call names what an answer before action `first` gave, to no mere look. If
+    that was asked for by its name, the call has to be one that is known to look: the card of a
+    person, shown by its number, is no job.
+    """
     handles = {name for name in HANDLE.findall(call.params_text) if len(name) >= _SHORTEST_HANDLE}
     return any(
-        any(handle in one.output for handle in handles)
+        any(
+            handle in one.output and (call.reads or handle not in one.params_text)
+            for handle in handles
+        )
         for earlier in actions.kept
         if earlier.number < first
         for one in earlier.calls

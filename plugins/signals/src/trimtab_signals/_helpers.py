@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from trimtab import GuidanceContext
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
+from trimtab_signals._normalise import unaccented
 from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
 from trimtab_signals._tool_words import LONGEST_DESCRIPTION, spoken
@@ -18,7 +19,6 @@ from trimtab_signals._ways_out import (
     names_a_person,
     puts_a_span,
     tells_when,
-    unaccented,
 )
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})

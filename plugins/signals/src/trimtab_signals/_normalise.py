@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -174,3 +175,9 @@ def blocks_of(result: Any) -> Iterator[str]:
         if not isinstance(block, dict) or not isinstance(block.get("text"), str):
             return
         yield block["text"]
+
+
+def unaccented(text: str) -> str:
+    """Return a text with the plain letters of the Latin ones that have accents, as names do."""
+    plain = (unicodedata.normalize("NFD", sign)[0] for sign in text)
+    return "".join(new if new.isascii() else old for new, old in zip(plain, text, strict=True))

@@ -9,6 +9,7 @@ import attrs
 
 from trimtab.text import LazyPattern
 from trimtab_signals._closing import size_of_pieces
+from trimtab_signals._normalise import unaccented
 from trimtab_signals._profiles import (
     CIRCUMSTANCES,
     EXPLAINING,
@@ -110,6 +111,11 @@ def spoken(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def plain_words(text: str) -> tuple[str, ...]:
+    """Return the same words without accents: names of tools and arguments are written so."""
+    return tuple(word if word.isascii() else unaccented(word) for word in spoken(text))
+
+
 def stem(word: str) -> str:
     """Return what forms of one English word share: versions and version, installed and install."""
     if len(word) > 3 and word.endswith("ies"):
@@ -204,7 +210,7 @@ def words_of_tool(name: str, description: str, common: frozenset[str]) -> ToolWo
     words = [word for word in full if word not in common] or full
     told = spoken(description)
     verb = full[0] if full and full[0] in _READS & common else _verb(name, words, told, description)
-    every = frozenset((*spoken(name), *told)) - common - _READS
+    every = frozenset((*plain_words(name), *plain_words(description))) - common - _READS
     verbs = {*full[:1], *words[:1], *told[:1]}
     return ToolWords(
         verb=verb,

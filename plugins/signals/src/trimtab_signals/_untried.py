@@ -34,7 +34,7 @@ from trimtab_signals._tool_words import (
     FILES,
     Forms,
     ToolWords,
-    spoken,
+    plain_words,
     stem,
     words_of_tool,
 )
@@ -167,23 +167,25 @@ def _problem_of(
     said = "\n".join(answers)
     params = [call.params_text for call in hard[-_MOST_ANSWERS:]]
     keys = {key for text in params for key in _KEYS.findall(text)}
-    given = Forms(word for text in params for word in spoken(_KEYS.sub(" ", text)))
+    given = Forms(word for text in params for word in plain_words(_KEYS.sub(" ", text)))
     tools = {*tried, *(call.tool for call in hard)}
     done = Forms(word for name in tools for word in known[name].words)
 
     def others(text: str) -> Forms:
-        words = (word for word in spoken(text) if len(word) >= (_LEAST if word.isascii() else 2))
+        words = (
+            word for word in plain_words(text) if len(word) >= (_LEAST if word.isascii() else 2)
+        )
         return Forms(word for word in words if word not in given and word not in done)
 
     return _Problem(
         names=frozenset(
             name for name in _NAMES.findall(said) if not (name.isalpha() and name.islower())
         ).union(_QUOTED_NAME.findall(said)),
-        answer=Forms(spoken(said)),
+        answer=Forms(plain_words(said)),
         news=others(said),
         task=others(task),
         tried=done,
-        fields=Forms(word for key in keys for word in spoken(key) if word not in GENERIC),
+        fields=Forms(word for key in keys for word in plain_words(key) if word not in GENERIC),
         called=frozenset(call.tool for call in calls if not call.failed),
         files=any(call.command is not None for call in hard)
         or not FILES.isdisjoint(stem(word) for key in keys for word in name_words(key))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
@@ -36,6 +35,7 @@ from trimtab_signals._forms import (
     untagged,
     wait_by_form,
 )
+from trimtab_signals._normalise import unaccented
 from trimtab_signals._profiles import name_words
 from trimtab_signals._records import CallRecord, describe_call
 from trimtab_signals._waiting import Span, spaced
@@ -166,12 +166,6 @@ _PERSON = (
     r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر"
     r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้|所有者|業主|业主|소유)"
 )
-
-
-def unaccented(text: str) -> str:
-    """Return a text with the plain letters of the Latin ones that have accents, as names do."""
-    plain = (unicodedata.normalize("NFD", sign)[0] for sign in text)
-    return "".join(new if new.isascii() else old for new, old in zip(plain, text, strict=True))
 
 
 _NAMED_PERSON = LazyPattern(rf"(?i){_PERSON}")
