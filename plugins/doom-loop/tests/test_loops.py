@@ -803,9 +803,10 @@ def test_the_book_keeping_of_a_harness_makes_no_call_another(name):
 @pytest.mark.parametrize(("longer", "told"), [(1.0, True), (1.2, True), (1.8, False)])
 @pytest.mark.parametrize("before", [2, 6])
 def test_looks_at_the_pace_of_the_run_are_no_waiting_however_slow_it_is(turn, longer, told, before):
-    work = [Call("read", {"path": f"{n}.py"}, f"text of {n}", at=turn * n) for n in range(before)]
+    reads = range(1, before + 1)
+    work = [Call("read", {"path": f"{n}.py"}, f"text of {n}", at=turn * n) for n in reads]
     looks = [
-        Call("check_printer", {"id": "p1"}, '{"ready": false}', at=turn * (before - 1 + longer * n))
+        Call("check_printer", {"id": "p1"}, '{"ready": false}', at=turn * (before + longer * n))
         for n in range(1, 8)
     ]
     assert (first([*work, *looks]) is not None) is told
