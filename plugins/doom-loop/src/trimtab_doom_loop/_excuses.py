@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
@@ -201,7 +200,7 @@ def _turn_of(actions: Actions, look: CallRecord) -> float:
     ]
     if not others:
         return _LONGER_THAN_A_TURN
-    return min(_SLOWEST_TURN, max(APART, _LONGER * statistics.median_low(others)))
+    return min(_SLOWEST_TURN, max(APART, _LONGER * sorted(others)[(len(others) - 1) // 2]))
 
 
 def _asks_for_state(call: CallRecord) -> bool:
