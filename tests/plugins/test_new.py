@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -19,10 +20,17 @@ def run(*command, cwd, environment=None):
     return done.stdout
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_new_package_passes_its_own_tests(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((kind, "look-first") for kind in KINDS),
+        ("command", "install-acme"),
+        ("command", "status-acme"),
+    ],
+)
+def test_a_new_package_passes_its_own_tests(kind, name, tmp_path, monkeypatch):
     folder = tmp_path / "made"
-    assert main(["new", kind, "look-first", "--to", str(folder)]) == 0
+    assert main(["new", kind, name, "--to", str(folder)]) == 0
     built = tmp_path / "dist"
     run(sys.executable, "-m", "uv", "build", "-q", "--wheel", "-o", str(built), cwd=folder)
     (wheel,) = built.glob("*.whl")
@@ -35,9 +43,10 @@ def test_a_new_package_passes_its_own_tests(kind, tmp_path, monkeypatch):
     strict = ["-q", "-W", "error", "--strict-markers", "-p", "no:asyncio", "-p", "no:cacheprovider"]
     assert "passed" in run(*python, "pytest", *strict, "tests", cwd=folder)
     if kind == "command":
-        assert run(*python, "trimtab", "look-first", cwd=tmp_path) == "look-first\n"
+        (told,) = re.findall("Then run `trimtab (.+)`", (folder / "README.md").read_text())
+        assert run(*python, "trimtab", *told.split(), cwd=tmp_path) == f"{name}\n"
     else:
-        assert "valid" in run(*python, "trimtab", "plugins", "doctor", "look-first", cwd=tmp_path)
+        assert "valid" in run(*python, "trimtab", "plugins", "doctor", name, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -39,6 +39,8 @@ _GROUPS = {
 }
 _TARGETS = {"command": "register", "host": "HOST", "mailbox": "$class.from_url"}
 """What the entry point names, where that is not the class."""
+_ABOUT_HOST = re.compile(r"(install|uninstall|status|doctor)-(.+)")
+"""Commands that are called with the host as a word of its own."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _IN_FILE = """Then name it for a prompt in `trimtab.toml`:
 
@@ -47,7 +49,7 @@ _IN_FILE = """Then name it for a prompt in `trimtab.toml`:
 $group = ["$name"]
 ```"""
 _USES = {
-    "command": "Then run `trimtab $name`.",
+    "command": "Then run `trimtab $words`.",
     "host": "Then give an agent of the runtime `$class(prompt)`.",
     "mailbox": "Then run `trimtab worker MODULE:FACTORY --mailbox $name:QUEUE`.",
     "reader": "Then run `trimtab replay FILE`, which reads files of this format.",
@@ -116,7 +118,9 @@ def package_files(kind: str, name: str) -> dict[str, str]:
         "distribution": f"trimtab-{name}",
         "package": package,
         "class": title,
+        "words": _ABOUT_HOST.sub(r"\1 \2", name) if kind == "command" else name,
     }
+    facts["arguments"] = ", ".join(f'"{word}"' for word in facts["words"].split())
     facts["target"] = Template(_TARGETS.get(kind, "$class")).substitute(facts)
     facts["does"] = _DOES.get(kind, "TODO: when it speaks, and what it says.")
     use = Template(_USES.get(kind, _IN_FILE)).substitute(facts)
