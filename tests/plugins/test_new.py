@@ -24,6 +24,7 @@ def run(*command, cwd, environment=None):
     ("kind", "name"),
     [
         *((kind, "look-first") for kind in KINDS),
+        *((kind, "tests-green") for kind in KINDS if kind not in {"command", "mailbox"}),
         ("command", "install-acme"),
         ("command", "status-acme"),
     ],
@@ -53,7 +54,7 @@ def test_a_new_package_passes_its_own_tests(kind, name, tmp_path, monkeypatch):
 def test_a_new_package_is_typed(kind, tmp_path):
     pytest.importorskip("mypy")
     folder = tmp_path / "made"
-    assert main(["new", kind, "look-first", "--to", str(folder)]) == 0
+    assert main(["new", kind, "test-first", "--to", str(folder)]) == 0
 
     run(sys.executable, "-m", "mypy", cwd=folder)
 

@@ -41,6 +41,7 @@ _TARGETS = {"command": "register", "host": "HOST", "mailbox": "$class.from_url"}
 """What the entry point names, where that is not the class."""
 _ABOUT_HOST = re.compile(r"(install|uninstall|status|doctor)-(.+)")
 """Commands that are called with the host as a word of its own."""
+_CLASS_AND_WORDS = r"(^class {}\b.*?:\n    \"\"\".*?\"\"\"\n)"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _IN_FILE = """Then name it for a prompt in `trimtab.toml`:
 
@@ -138,7 +139,16 @@ def package_files(kind: str, name: str) -> dict[str, str]:
         path: Template((folder / source).read_text(encoding="utf-8")).substitute(facts, use=use)
         for path, source in sources.items()
     }
+    if title.startswith("Test"):
+        code = f"src/{package}/__init__.py"
+        made[code] = _without_tests(made[code], title)
     return {**made, f"src/{package}/py.typed": "", ".gitignore": "__pycache__/\n.venv/\ndist/\n"}
+
+
+def _without_tests(code: str, title: str) -> str:
+    """Keep pytest from taking a class for one of tests by its name, wherever it is imported."""
+    said = r"\1\n    __test__ = False  # its name begins as those of test classes do\n"
+    return re.sub(_CLASS_AND_WORDS.format(title), said, code, flags=re.DOTALL | re.MULTILINE)
 
 
 KITS = "trimtab_testing.kits"
