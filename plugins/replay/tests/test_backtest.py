@@ -343,6 +343,16 @@ def test_a_file_of_another_kind_is_refused_with_one_line(run, tmp_path, content)
     assert line.endswith("`trimtab replay` reads recorded runs.")
 
 
+@pytest.mark.parametrize("content", ['{"id": "x", "calls": [', '[{"role": "user"},\n{"ro'])
+def test_a_file_that_was_cut_off_is_refused_with_its_line(run, tmp_path, content):
+    path = tmp_path / "torn.json"
+    path.write_text(content)
+    status, printed, said = run("backtest", path, *REPEATS)
+
+    assert (status, printed) == (2, "")
+    assert said.startswith(f"trimtab: {path}:{len(content.splitlines())}: not JSON: it was cut off")
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

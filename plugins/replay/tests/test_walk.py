@@ -15,7 +15,7 @@ from trimtab import ToolInvoked
 from trimtab.events import ModelResponded, UserMessage
 from trimtab_replay._corpus import Corpus, chosen, find
 from trimtab_replay._recording import RecordedItem, Recording, ReplayError
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._transcript import Skipped, Transcript
 
 from .telling import DATA, all_readers
 
@@ -136,6 +136,34 @@ def test_a_torn_last_line_is_named_and_the_rest_read(tmp_path):
     assert calls == CLAUDE_CALLS
     (torn,) = corpus.skipped
     assert (torn.line, torn.message[:8]) == (len(CLAUDE.splitlines()) + 1, "not JSON")
+
+
+TORN = "not JSON: it was cut off, and ends in the middle of a value; copy the file again"
+
+
+@pytest.mark.parametrize(
+    "end", [b'{"role": "us', b'{"role"', b'{"role": ', b'{"n": tru', b'{"n": 1', b"{"]
+)
+@pytest.mark.parametrize(
+    ("begin", "line", "more"),
+    [
+        (b"", 1, ""),
+        (b'{"calls": ', 1, ""),
+        (b'{"role": "user", "content": "Hi."}\n' * 2, 3, ", or remove the line"),
+        (b'{"id": "a",\n"messages": [{"content": "Hi."},\n', 3, "; read up to the last whole part"),
+    ],
+)
+def test_what_was_cut_off_is_named_with_its_line_and_what_to_do(tmp_path, begin, line, more, end):
+    corpus, _ = read(path := written(tmp_path, begin + end))
+    assert corpus.skipped == [Skipped(str(path), line, TORN + more)]
+
+
+def test_what_is_wrong_within_a_document_is_named_with_its_line_and_what_to_do(tmp_path):
+    corpus, _ = read(path := written(tmp_path, b'[{"role": "user"},\n{"role" "user"}]'))
+    assert (corpus.skipped[0].path, corpus.skipped[0].line) == (str(path), 2)
+    assert corpus.skipped[0].message.startswith(
+        "not JSON: Expecting ':' delimiter at column 9; mend"
+    )
 
 
 @pytest.mark.parametrize(

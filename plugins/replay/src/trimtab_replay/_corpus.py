@@ -212,6 +212,8 @@ class Corpus:
             source.skip("it is empty")
         elif source.head.startswith(_OTHER_ENCODINGS):
             source.skip("it is in UTF-16 or UTF-32; save it as UTF-8")
+        elif source.fault:
+            source.skip(*source.fault)
         else:
             source.skip(f"no reader knows this format; {self._remedy()}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ _PACKED_AT_ONCE = 2**12
 """Bytes of a packed file that are unpacked at once, and lost where one of them is damaged."""
 FIRST_ROWS = 20
 MAX_NAMED = 20
+_CLOSING = {"]", "}", '"'}
 _DAMAGE = (EOFError, OSError, zlib.error)
 _BLANK = b"\xef\xbb\xbf\0 \t\r\n"
 _PRETTY = re.compile(rb"\s*[\[{]{1,2}\s*\n")
@@ -107,6 +109,7 @@ class Transcript:
         max_line: longest line that is read, bytes.
         max_document: largest document that is read, bytes unpacked.
         max_unpacked: how much of a file of lines is read, bytes unpacked.
+        fault: why a document that begins as JSON does was not read as it stands, and its line.
     """
 
     file: Path
@@ -115,6 +118,7 @@ class Transcript:
     max_line: int = MAX_LINE
     max_document: int = MAX_DOCUMENT
     max_unpacked: int = MAX_UNPACKED
+    fault: tuple[str, int | None] | None = attrs.field(default=None, init=False)
     _skipped: int = attrs.field(default=0, init=False)
 
     @property
@@ -185,7 +189,7 @@ class Transcript:
             try:
                 parsed = parse(data)
             except ValueError as error:
-                self.skip(f"not JSON: {error}", line)
+                self.skip(f"{_told(error)}, or remove the line", line)
                 continue
             if parsed.change:
                 self.skip(parsed.change, line)
@@ -289,14 +293,32 @@ class Transcript:
         return parsed.value
 
     def _salvaged(self, data: bytes, error: ValueError) -> Any:
-        whole = repair(data)
-        if whole is None or not _TELLTALE.search(data):
+        whole, line = repair(data), getattr(error, "lineno", None)
+        is_run = _TELLTALE.search(data) is not None
+        if is_run or _is_cut_off(error):
+            self.fault = _told(error), line
+        if whole is None or not is_run:
             return None
-        self.skip(f"not JSON: {error}; read up to the last whole part")
+        self.skip(f"{_told(error)}; read up to the last whole part", line)
         try:
             return parse(whole).value
         except ValueError:
             return None
+
+
+def _told(error: ValueError) -> str:
+    """Return why something is not JSON, in words that hold for a line as for a document."""
+    if _is_cut_off(error):
+        return "not JSON: it was cut off, and ends in the middle of a value; copy the file again"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at column {error.colno}; mend it"
+    return f"not JSON: {error}; mend it"
+
+
+def _is_cut_off(error: ValueError) -> bool:
+    if not isinstance(error, json.JSONDecodeError) or error.doc.lstrip()[:1] not in {"{", "["}:
+        return False
+    return error.msg.startswith("Unterminated") or not _CLOSING & {*error.doc[error.pos :]}
 
 
 def _reason(error: Exception) -> str:

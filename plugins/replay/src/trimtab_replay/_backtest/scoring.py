@@ -44,7 +44,8 @@ def _source(path: str) -> Transcript:
 
 
 def _refuse(skipped: Skipped) -> None:
-    raise ReplayError(f"{skipped.path}:{skipped.line}: {skipped.message}")
+    line = f":{skipped.line}" if skipped.line else ""
+    raise ReplayError(f"{skipped.path}{line}: {skipped.message}")
 
 
 def _rows(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -101,12 +102,15 @@ class Exam:
 
 
 def _kind(path: str) -> str:
-    rows = _source(path).first_rows
+    source = _source(path)
+    rows = source.first_rows
     if any("loop" in row and "path" in row for row in rows):
         return LABELS
     # A folder may hold cases.
     if not Path(path).is_file() or any(isinstance(row.get("calls"), list) for row in rows):
         return CASES
+    if not rows and source.document is None and source.fault:
+        source.skip(*source.fault)
     raise ReplayError(
         f"{sanitize(path, 300)} holds neither cases nor labels. A line is a case with calls and "
         "expected, or a label with path, id and loop. `trimtab replay` reads recorded runs."
