@@ -11,10 +11,15 @@ from trimtab import (
     CompletionCheckerConfig,
     ConfigurationError,
     FeedbackProviderConfig,
+    FeedbackTrigger,
     GuidanceProviderConfig,
+    Host,
+    MarkdownSection,
     Prompt,
     PromptError,
+    PromptTemplate,
     Session,
+    Tool,
     enable,
     hookimpl,
     load_configuration,
@@ -80,6 +85,26 @@ def test_an_option_given_as_a_setting_is_refused(settings: Any) -> None:
         settings("mine", size=3)
     with pytest.raises(TypeError, match=r"'proviser'\. Did you mean 'provider'"):
         settings(proviser="mine")
+
+
+@pytest.mark.parametrize(
+    ("cls", "wrong", "meant"),
+    [
+        (Prompt, "guidance", "guidance_providers"),
+        (Prompt, "completion", "completion_checkers"),
+        (Prompt, "tool", "tools"),
+        (PromptTemplate, "feedback_provider", "feedback_providers"),
+        (MarkdownSection, "titel", "title"),
+        (FeedbackTrigger, "every_n_call", "every_n_calls"),
+        (Tool, "desc", "description"),
+        (Host, "parallel", "parallel_calls"),
+    ],
+)
+def test_an_unknown_argument_is_answered_with_the_one_that_is_meant(
+    cls: Any, wrong: str, meant: str
+) -> None:
+    with pytest.raises(TypeError, match=f"no argument '{wrong}'. Did you mean '{meant}'. Its"):
+        cls(**{wrong: 1})
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from trimtab._types.options import (
     instance_of,
     items_of,
     member,
+    names_known,
     text,
     whole_number,
     yes_or_no,
@@ -48,6 +49,7 @@ def _check_exceptions(_: object, attribute: Any, value: Any) -> None:
             raise TypeError(f"{attribute.name} must hold classes of exceptions, not {shown(kind)}")
 
 
+@names_known()
 @attrs.frozen
 class Host:
     """A runtime, described.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import attrs
 
 from trimtab._types.errors import ToolError
-from trimtab._types.options import function, text, yes_or_no
+from trimtab._types.options import function, names_known, text, yes_or_no
 from trimtab._types.resources import Filesystem
 from trimtab._types.text import as_text
 
@@ -149,6 +149,7 @@ class ToolHandler(Protocol[Params_contra, Value]):
         ...
 
 
+@names_known()
 @attrs.frozen
 class Tool(Generic[Params, Value]):
     """A tool that an agent may call.

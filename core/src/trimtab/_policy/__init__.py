@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import wraps
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -13,13 +12,14 @@ from trimtab._types.options import (
     as_mapping,
     bounded,
     instance_of,
+    names_known,
     number,
     one_of,
     text,
     whole_number,
     yes_or_no,
 )
-from trimtab._types.text import did_you_mean, nearest, shown
+from trimtab._types.text import nearest, shown
 
 
 @attrs.frozen
@@ -59,6 +59,7 @@ def _path_below(instance: object, attribute: Any, value: Any) -> None:
         raise ValueError(f"{attribute.name} must stay below the agent's folder, not {shown(value)}")
 
 
+@names_known()
 @attrs.frozen
 class FeedbackTrigger:
     """When a feedback provider is asked; any condition suffices, each counted per provider.
@@ -93,27 +94,10 @@ class FeedbackTrigger:
         return conditions == (None, None, None)
 
 
-_Config = TypeVar("_Config", bound=type[Any])
-
-
-def _refuses_options(cls: _Config) -> _Config:
-    """Let a class of settings say where an option of the provider belongs."""
-    make = cls.__init__
-
-    @wraps(make)
-    def init(self: object, *args: Any, **settings: Any) -> None:
-        known = [field.name for field in attrs.fields(cls)]
-        for name in settings:
-            if name not in known:
-                raise TypeError(
-                    f"{cls.__name__} has no setting {name!r}.{did_you_mean(name, known)} "
-                    f"Its settings: {', '.join(known)}. An option of the provider "
-                    f"stands in enable(…): enable('name', {name}=…)"
-                )
-        make(self, *args, **settings)
-
-    cls.__init__ = init
-    return cls
+_refuses_options = names_known(
+    "setting",
+    "An option of the provider stands in enable(…): enable('name', {}=…)",
+)
 
 
 def _as_ref(value: Any) -> Any:

@@ -26,7 +26,7 @@ from trimtab._prompt.sections import (
     type_argument,
 )
 from trimtab._types.errors import PromptError
-from trimtab._types.options import as_tuple, is_collection, one_of, whole_number
+from trimtab._types.options import as_tuple, is_collection, names_known, one_of, whole_number
 from trimtab._types.resources import NO_RESOURCES, Resources
 from trimtab._types.text import shown
 
@@ -98,6 +98,7 @@ def _check_sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
 
 
 # Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
+@names_known()
 @attrs.define(slots=False, eq=False, on_setattr=attrs.setters.frozen)
 class PromptTemplate(Generic[Output]):
     """Declares a prompt: its sections and its providers.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 import attrs
 
 from trimtab._types.errors import PromptError
-from trimtab._types.options import as_tuple, text
+from trimtab._types.options import as_tuple, names_known, text
 from trimtab._types.text import field_names, shown
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ else:
 
 
 # Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
+@names_known()
 @attrs.define(slots=False, eq=False, kw_only=True, on_setattr=attrs.setters.frozen)
 class MarkdownSection(Generic[Params]):
     """One section: ``MarkdownSection[MyParams](key=…, title=…, template="…${field}…")``.

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import wraps
 from sys import float_info
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import attrs
+
 from trimtab._types.errors import SessionError
-from trimtab._types.text import CONTROL_CHARACTERS, shown
+from trimtab._types.text import CONTROL_CHARACTERS, did_you_mean, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
+Class = TypeVar("Class", bound=type[Any])
 Validator = Callable[[Any, Any, Any], None]
 
 
@@ -339,3 +343,33 @@ def _fits(text: str, samples: dict[str, object]) -> bool:
     except (AttributeError, LookupError, TypeError, ValueError):
         return False
     return names <= samples.keys()
+
+
+def names_known(what: str = "argument", advice: str = "") -> Callable[[Class], Class]:
+    """Let a class of attrs say which of its arguments is meant by an unknown one.
+
+    Args:
+        what: what the class calls its arguments.
+        advice: how else what was meant may be written; ``{}`` stands for the unknown name.
+    """
+
+    def decorate(cls: Class) -> Class:
+        make = cls.__init__
+
+        @wraps(make)
+        def init(self: object, *args: Any, **given: Any) -> None:
+            known = [field.alias for field in attrs.fields(cls) if field.init]
+            for name in given:
+                if name not in known:
+                    begun = [one for one in known if one.startswith(name)]
+                    raise TypeError(
+                        f"{cls.__name__} has no {what} {name!r}."
+                        f"{did_you_mean(begun[0] if begun else name, known)} "
+                        f"Its {what}s: {', '.join(known)}. {advice.format(name)}".rstrip()
+                    )
+            make(self, *args, **given)
+
+        cls.__init__ = init
+        return cls
+
+    return decorate
