@@ -459,6 +459,34 @@ def test_a_wrong_table_is_said(tmp_path, table, message):
     assert str(file) in str(caught.value)
 
 
+WRONG = (
+    "unknown key 'prompts'",
+    "prompt names 'other'",
+    "subagents must be a prompt's name",
+    "gate must be true or false",
+    "timeout must be a number of seconds",
+    "journal.enabled must be true or false",
+    "unknown key 'journal.keep_day'",
+    "redact must be an array",
+    "notify must be true or false",
+)
+
+
+def test_all_that_is_wrong_in_a_table_is_said_at_once(tmp_path):
+    file = tmp_path / "trimtab.toml"
+    wrong = (
+        'prompts = 1\nprompt = "other"\nsubagents = 1\ngate = 1\ntimeout = 0\nnotify = 1\n'
+        "redact = [1]\njournal = { enabled = 1, keep_day = 1 }\n"
+    )
+    file.write_text(f"[hosts.proxy]\n{wrong}")
+
+    with pytest.raises(ConfigurationError) as caught:
+        read_guide(file)
+
+    said = str(caught.value)
+    assert [word in said for word in WRONG] == [True] * len(WRONG), said
+
+
 def test_subagents_share_the_prompt_unless_told_otherwise(tmp_path):
     from trimtab import load_configuration
 

@@ -344,6 +344,10 @@ def test_effect_reads_journals_where_no_path_is_named(
         ({"enabled": 1}, "journal.enabled must be true or false."),
         ({"keep_days": 0}, "journal.keep_days must be a number above 0"),
         ({"max_megabytes": True}, "journal.max_megabytes must be a number above 0"),
+        (
+            {"keep": 1, "enabled": 1},
+            "Did you mean 'keep_days'? journal.enabled must be true or false.",
+        ),
     ],
 )
 def test_wrong_settings_are_named(value: object, message: str) -> None:

@@ -170,20 +170,29 @@ def read_host_config(configuration: Configuration) -> HostConfig:
 
 @attrs.frozen
 class _Reader:
+    """Reads the table, and collects all that is wrong with it before it raises."""
+
     configuration: Configuration
+    found: list[str] = attrs.field(factory=list)
 
     def read(self) -> HostConfig:
         self._check_spelling()
         table = self.configuration.hosts.get(HOST, {})
         self._check_keys(table)
-        return HostConfig(
+        read = HostConfig(
             default=self._prompt(table.get("prompt", False), "prompt"),
             agents=self._agents(table.get("agents", {})),
             timeout=self._seconds(table.get("timeout")),
-            journal=self._checked(JournalSettings.read, table.get("journal", {})),
-            redact=self._checked(read_redact, table.get("redact", [])),
+            journal=self._checked(
+                JournalSettings.read, table.get("journal", {}), JournalSettings()
+            ),
+            redact=self._checked(read_redact, table.get("redact", []), ()),
             notify=self._yes_or_no(table.get("notify", False), "notify"),
         )
+        if self.found:
+            place = f"{self.configuration.path}, [hosts.{HOST}]"
+            raise ConfigurationError(f"{place}: {' '.join(self.found)}")
+        return read
 
     def _check_spelling(self) -> None:
         for name in self.configuration.hosts:
@@ -195,47 +204,46 @@ class _Reader:
         for key in table:
             if key not in _KEYS:
                 near, known = did_you_mean(key, _KEYS), quoted_list(_KEYS)
-                raise self._wrong(f"unknown key {key!r}.{near} Known: {known}.")
+                self.found.append(f"unknown key {key!r}.{near} Known: {known}.")
 
     def _agents(self, agents: Any) -> dict[str, str | None]:
         if not isinstance(agents, Mapping):
-            raise self._wrong("agents must be a table of agent types and prompts.")
+            self.found.append("agents must be a table of agent types and prompts.")
+            return {}
         return {kind: self._prompt(value, f"agents.{kind}") for kind, value in agents.items()}
 
     def _prompt(self, value: Any, key: str) -> str | None:
-        if value is False:
-            return None
-        if not isinstance(value, str):
-            raise self._wrong(f"{key} must be a prompt's name, or false.")
         known = self.configuration.prompts
-        if value not in known:
-            raise self._wrong(
+        if isinstance(value, str) and value in known:
+            return value
+        if isinstance(value, str):
+            self.found.append(
                 f'{key} names {value!r}, but there is no table [prompts."{value}"].'
                 f"{did_you_mean(value, known)} Prompts in the file: {quoted_list(known)}."
             )
-        return value
+        elif value is not False:
+            self.found.append(f"{key} must be a prompt's name, or false.")
+        return None
 
     def _seconds(self, value: Any) -> float | None:
-        if value is None:
-            return None
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value <= _LARGEST:
-            raise self._wrong(f"timeout must be a number above 0, and {_LARGEST:,} at most.")
-        return float(value)
+        if number and 0 < value <= _LARGEST:
+            return float(value)
+        if value is not None:
+            self.found.append(f"timeout must be a number above 0, and {_LARGEST:,} at most.")
+        return None
 
     def _yes_or_no(self, value: Any, key: str) -> bool:
         if not isinstance(value, bool):
-            raise self._wrong(f"{key} must be true or false.")
-        return value
+            self.found.append(f"{key} must be true or false.")
+        return value is True
 
-    def _checked(self, read: Callable[[Any], T], value: Any) -> T:
+    def _checked(self, read: Callable[[Any], T], value: Any, default: T) -> T:
         try:
             return read(value)
         except ValueError as error:
-            raise self._wrong(str(error)) from error
-
-    def _wrong(self, what: str) -> ConfigurationError:
-        return ConfigurationError(f"{self.configuration.path}, [hosts.{HOST}]: {what}")
+            self.found.append(str(error))
+            return default
 
 
 def build_prompt(

@@ -360,6 +360,32 @@ def test_what_is_wrong_in_the_table_is_named(user, trimtab, line, words):
     assert words in trimtab("doctor", "claude-code", "--program", "/none")[1]
 
 
+WRONG = (
+    "unknown key 'promt'",
+    "prompt must be a prompt's name",
+    "agents.Explore names 'none'",
+    "timeout must be a number",
+    "unknown key 'journal.keep_day'",
+    "journal.enabled must be true or false",
+    "journal.max_megabytes must be a number",
+    "redact must be an array",
+    "notify must be true or false",
+)
+
+
+def test_all_that_is_wrong_in_the_table_is_named_at_once(user, trimtab):
+    (user.project / "trimtab.toml").write_text(
+        '[hosts.claude-code]\nprompt = 1\npromt = "x"\ntimeout = 0\nnotify = 1\n'
+        'redact = [1]\nagents = { Explore = "none" }\n'
+        "journal = { keep_day = 1, enabled = 1, max_megabytes = 0 }\n"
+    )
+
+    _, printed = trimtab("check", "--json")
+
+    (problem,) = json.loads(printed)["problems"]
+    assert [word in problem["message"] for word in WRONG] == [True] * len(WRONG), problem
+
+
 def test_paths_of_variables_are_relative_to_the_project(hook, user):
     (user.project / "conf").mkdir()
     (user.project / "conf" / "t.toml").write_text((user.project / "trimtab.toml").read_text())

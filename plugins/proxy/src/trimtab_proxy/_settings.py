@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -25,6 +26,8 @@ from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 from trimtab_proxy._identity import UNKNOWN, delivery
 from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
+
+T = TypeVar("T")
 
 
 class UnsupportedPoint(ProviderError):
@@ -77,34 +80,38 @@ class Settings:
 
 
 def read_settings(configuration: Configuration) -> Settings:
-    """Read the table; nobody is guided if there is none."""
+    """Read the table; nobody is guided if there is none.
+
+    Raises:
+        ConfigurationError: the table is wrong; the message says all that is.
+    """
     table = configuration.hosts.get(HOST, {})
-    unknown = next((key for key in table if key not in _KEYS), None)
-    if unknown is not None:
-        raise _wrong(
-            configuration,
-            f"unknown key {unknown!r}.{did_you_mean(unknown, _KEYS)} Known: {quoted_list(_KEYS)}.",
-        )
-    prompt = _prompt(table, "prompt", None, configuration)
-    for key in ("gate", "notify"):
-        if not isinstance(table.get(key, False), bool):
-            raise _wrong(configuration, f"{key} must be true or false.")
-    try:
-        seconds = read_seconds(table.get("timeout", PROVIDER_SECONDS), "timeout")
-    except ValueError as error:
-        raise _wrong(configuration, f"{error}.") from error
-    try:
-        return Settings(
-            prompt=prompt,
-            subagents=_prompt(table, "subagents", prompt, configuration),
-            gate=table.get("gate", False),
-            timeout=seconds,
-            journal=JournalSettings.read(table.get("journal", {})),
-            redact=read_redact(table.get("redact", [])),
-            notify=table.get("notify", False),
-        )
-    except ValueError as error:
-        raise _wrong(configuration, str(error)) from error
+    found = [
+        f"unknown key {key!r}.{did_you_mean(key, _KEYS)} Known: {quoted_list(_KEYS)}."
+        for key in table
+        if key not in _KEYS
+    ]
+
+    def checked(read: Callable[[Any], T], key: str, default: T, given: Any = None) -> T:
+        try:
+            return read(table.get(key, default if given is None else given))
+        except ValueError as error:
+            found.append(f"{str(error).removesuffix('.')}.")
+            return default
+
+    prompt = checked(partial(_prompt, configuration, "prompt"), "prompt", None)
+    settings = Settings(
+        prompt=prompt,
+        subagents=checked(partial(_prompt, configuration, "subagents"), "subagents", prompt),
+        gate=checked(partial(_yes_or_no, "gate"), "gate", default=False),
+        timeout=checked(partial(read_seconds, name="timeout"), "timeout", PROVIDER_SECONDS),
+        journal=checked(JournalSettings.read, "journal", JournalSettings(), {}),
+        redact=checked(read_redact, "redact", ()),
+        notify=checked(partial(_yes_or_no, "notify"), "notify", default=False),
+    )
+    if found:
+        raise ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {' '.join(found)}")
+    return settings
 
 
 def build_prompt(
@@ -198,23 +205,21 @@ def _nobody_speaks(configuration: Configuration) -> str:
     )
 
 
-def _prompt(
-    table: Mapping[str, Any], key: str, default: str | None, configuration: Configuration
-) -> str | None:
-    value = table.get(key, default)
+def _prompt(configuration: Configuration, key: str, value: Any) -> str | None:
     if value is None or value is False:
         return None
     if not isinstance(value, str):
-        raise _wrong(configuration, f"{key} must be a prompt's name, or false.")
+        raise ValueError(f"{key} must be a prompt's name, or false.")
     if value not in configuration.prompts:
         known = ", ".join(sorted(configuration.prompts)) or "none"
-        raise _wrong(
-            configuration,
+        raise ValueError(
             f'{key} names {value!r}, and there is no table [prompts."{value}"].'
-            f"{did_you_mean(value, configuration.prompts)} Prompts there: {known}.",
+            f"{did_you_mean(value, configuration.prompts)} Prompts there: {known}."
         )
     return value
 
 
-def _wrong(configuration: Configuration, problem: str) -> ConfigurationError:
-    return ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {problem}")
+def _yes_or_no(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false.")
+    return value

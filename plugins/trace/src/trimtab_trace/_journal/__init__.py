@@ -43,30 +43,40 @@ class JournalSettings:
             value: true, false, or a table with the names of the arguments above.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: it is something else; the message says all that is wrong.
         """
         if isinstance(value, bool):
             return cls(enabled=value)
         if not isinstance(value, Mapping):
             raise ValueError("journal must be a table, or false.")
         known = [field.name for field in attrs.fields(cls)]
+        found: list[str] = []
         for key, given in value.items():
             if key not in known:
-                hint = did_you_mean(key, known)
-                raise ValueError(f"unknown key {f'journal.{key}'!r}.{hint}")
-            if key == "enabled" and not isinstance(given, bool):
-                raise ValueError("journal.enabled must be true or false.")
-            if key != "enabled":
-                check_size(given, f"journal.{key}")
+                found.append(f"unknown key {f'journal.{key}'!r}.{did_you_mean(key, known)}")
+            elif key != "enabled" and not _is_size(given):
+                found.append(_wrong_size(f"journal.{key}"))
+            elif key == "enabled" and not isinstance(given, bool):
+                found.append("journal.enabled must be true or false.")
+        if found:
+            raise ValueError(" ".join(found))
         return cls(**value)
 
 
 def check_size(value: Any, what: str) -> float:
     """Return a number of days or megabytes."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value <= _LARGEST:
-        raise ValueError(f"{what} must be a number above 0, and {_LARGEST:,} at most.")
+    if not _is_size(value):
+        raise ValueError(_wrong_size(what))
     return float(value)
+
+
+def _is_size(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value <= _LARGEST
+
+
+def _wrong_size(what: str) -> str:
+    return f"{what} must be a number above 0, and {_LARGEST:,} at most."
 
 
 def read_redact(value: Any) -> tuple[str, ...]:
