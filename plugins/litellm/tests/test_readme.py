@@ -42,5 +42,5 @@ def test_an_example_runs(name, tmp_path):
 
 
 def test_each_is_under_20_lines():
-    assert set(EXAMPLES) == {"agent.py", "conversation.py"}
+    assert set(EXAMPLES) == {"agent.py", "conversation.py", "async_conversation.py"}
     assert all(len(text.splitlines()) < 20 for text in EXAMPLES.values())
