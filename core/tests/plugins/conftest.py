@@ -11,7 +11,8 @@ import attrs
 import pytest
 
 from trimtab._cli import main
-from trimtab.inspection import Registry, discover, refresh
+from trimtab._plugins.discovery import forget
+from trimtab.inspection import Registry, discover
 
 VARIABLES = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS")
 
@@ -86,7 +87,7 @@ def importable(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(str(site.path)):
             del sys.modules[name]
-    refresh()
+    forget()
 
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -99,7 +100,7 @@ def trimtab(
     """Run a command line in this process, with what the folder now holds installed."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        refresh()
+        forget()
         with monkeypatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)

@@ -160,10 +160,15 @@ def discover(path: Sequence[str] | None = None) -> Registry:
 
 def refresh() -> Registry:
     """Scan again, after something was installed or removed while this process ran."""
+    forget()
+    return _installed()
+
+
+def forget() -> None:
+    """Scan again when something is asked for."""
     importlib.invalidate_caches()  # of folders, which finders of distributions keep too
     _installed.cache_clear()
     _all_by_name.cache_clear()
-    return _installed()
 
 
 @functools.cache
