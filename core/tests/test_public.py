@@ -53,6 +53,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("code", "absent"),
     [

@@ -190,6 +190,7 @@ def test_an_async_checker_runs_off_the_loop(kit: Any) -> None:
     assert loop_thread not in threads
 
 
+@pytest.mark.waits
 def test_an_overdue_checker_is_unverified_on_record(kit: Any) -> None:
     free = threading.Event()
     stuck = CompletionCheckerConfig(kit.Checker(answer=lambda c: free.wait(20)), timeout=0.1)

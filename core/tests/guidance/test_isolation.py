@@ -184,6 +184,7 @@ def test_quarantine_is_per_run_and_another_prompt_is_not_touched(kit: Any) -> No
     assert bad.asked == 4
 
 
+@pytest.mark.waits
 def test_an_overdue_provider_is_left_behind_and_the_others_are_asked(kit: Any) -> None:
     free = threading.Event()
     sleeper = kit.Speaker("sleeper", verdict=lambda context: free.wait(20))

@@ -22,6 +22,7 @@ def asleep_over_slow_calls(context: Any) -> ClassificationResult:
     return QUIET
 
 
+@pytest.mark.waits
 def test_nobody_waits_behind_the_slow_provider_of_another_thread(kit: Any) -> None:
     run = kit.run(guidance_providers=[kit.Speaker("sleepy", verdict=asleep_over_slow_calls)])
     began = time.monotonic()

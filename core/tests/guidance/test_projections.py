@@ -351,6 +351,7 @@ class SlowAndRaising(Slow):
         raise ValueError("projection broke")
 
 
+@pytest.mark.waits
 def test_a_slow_projection_that_raises_while_it_is_quiet_fails(kit: Any) -> None:
     kit = type(kit)(kit.clock, Session())
     run = kit.run(guidance_providers=[Telling(SlowAndRaising)])

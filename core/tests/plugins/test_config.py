@@ -345,6 +345,7 @@ def test_a_prompt_s_table_replaces_what_its_code_declared_kind_by_kind(write, mo
         build("c/d")
 
 
+@pytest.mark.waits
 def test_importing_reads_no_configuration(write, python):
     write("this is no TOML", "work/trimtab.toml")
 

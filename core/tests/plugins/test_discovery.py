@@ -245,6 +245,7 @@ def test_the_version_of_a_distribution_is_that_of_its_first_whole_copy(importabl
     assert installed_version("acme-nothing") is None
 
 
+@pytest.mark.waits
 def test_a_scan_imports_no_provider(site, python):
     site.add("acme-loop", entries=LOOP, acme_loop="raise SystemExit(3)")
     code = (

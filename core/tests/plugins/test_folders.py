@@ -159,6 +159,7 @@ def test_other_finders_are_asked_in_their_order(site, monkeypatch):
     assert next(iter(installed_metadata([str(site.path)]))).where == os.curdir
 
 
+@pytest.mark.waits
 def test_a_finder_before_that_of_the_path_hides_nothing_on_it(site, python):
     site.add("acme", entries=ENTRIES)
     code = (

@@ -85,6 +85,7 @@ def test_nothing_plain_is_left_to_the_library(parts, version):
     assert plainly_admits(text, version) == admits(requirement, version)
 
 
+@pytest.mark.waits
 def test_a_usual_requirement_is_understood_without_the_library(python):
     code = (
         "import sys; from trimtab._plugins import plainly_admits;"

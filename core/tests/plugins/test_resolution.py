@@ -436,6 +436,7 @@ def test_no_switch_is_on():
     )
 
 
+@pytest.mark.waits
 def test_only_what_is_named_is_imported(site, python):
     for number in range(20):
         entries = f"[trimtab.guidance]\nloop-{number} = acme_mod_{number}:Loop\n"

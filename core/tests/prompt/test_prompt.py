@@ -193,6 +193,7 @@ def test_fields_of_a_template_can_not_be_set():
         PromptTemplate("a", "b").key = "c"
 
 
+@pytest.mark.waits
 def test_declaring_a_prompt_imports_nothing_heavy(unmeasured):
     heavy = ("importlib_metadata", "cattrs", "asyncio", "tomllib")
     program = (

@@ -238,6 +238,7 @@ def test_a_recorder_that_can_not_open_is_one_event(recorder):
     assert session[ProviderFaulted].latest().hook == "open"
 
 
+@pytest.mark.waits
 def test_a_slow_recorder_is_one_event():
     class Slow(Notes):
         def record(self, event):
@@ -269,6 +270,7 @@ def test_an_overdue_recorder_is_left_behind_where_the_run_has_a_timeout():
     assert len(session[ProviderQuarantined]) == 1
 
 
+@pytest.mark.waits
 def test_a_recorder_that_another_thread_has_is_waited_for_once(monkeypatch):
     monkeypatch.setattr(recording, "PATIENCE", 0.1)
     held, release = threading.Event(), threading.Event()

@@ -234,6 +234,7 @@ def test_run_hooks_are_called_once_each(kit: Any) -> None:
     assert calls == ["opened agent/main", "closed"]
 
 
+@pytest.mark.waits
 def test_a_run_hook_that_hangs_is_left_behind(kit: Any) -> None:
     release = threading.Event()
 

@@ -105,6 +105,7 @@ def test_several_are_as_good_as_the_worst_of_them():
     assert not Health.of_all([]).live
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(
     ("health", "statuses"),
     [

@@ -66,6 +66,7 @@ def test_a_file_that_is_deleted_is_noticed_and_made_anew(tmp_path):
     assert [message.body for message in old.receive()] == ["new"]
 
 
+@pytest.mark.waits
 def test_a_worker_goes_on_with_the_file_that_replaced_its_own(tmp_path, monkeypatch):
     from trimtab import MarkdownSection, Prompt, PromptResponse, Session
 
