@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from trimtab import (
+    Budget,
     CompletionCheckerConfig,
     ConfigurationError,
     FeedbackProviderConfig,
@@ -98,6 +99,7 @@ def test_an_option_given_as_a_setting_is_refused(settings: Any) -> None:
         (FeedbackTrigger, "every_n_call", "every_n_calls"),
         (Tool, "desc", "description"),
         (Host, "parallel", "parallel_calls"),
+        (Budget, "max_tokens", "max_total_tokens"),
     ],
 )
 def test_an_unknown_argument_is_answered_with_the_one_that_is_meant(

@@ -15,7 +15,15 @@ from typing import Any, Protocol
 import attrs
 
 from trimtab._types.errors import is_interruption
-from trimtab._types.options import LONGEST, bounded, is_finite, is_number, number, whole_number
+from trimtab._types.options import (
+    LONGEST,
+    bounded,
+    is_finite,
+    is_number,
+    names_known,
+    number,
+    whole_number,
+)
 from trimtab._types.text import shown
 
 
@@ -200,6 +208,7 @@ _count = whole_number(1, optional=True)
 _amount = number(0, above=True, optional=True)
 
 
+@names_known()
 @attrs.frozen
 class Budget:
     """Limits on a run; None means no limit. A limit is used up when usage reaches it.
