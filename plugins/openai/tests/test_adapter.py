@@ -71,6 +71,12 @@ def evaluate(request, session):
     return run
 
 
+def test_a_template_is_refused_with_what_to_write() -> None:
+    adapter = OpenAIAdapter("m", client=object())
+    with pytest.raises(TypeError, match=r"not PromptTemplate: write Prompt\(template\)"):
+        adapter.evaluate(PromptTemplate("agent", "main"), session=Session())  # type: ignore[arg-type]
+
+
 def test_it_is_an_adapter():
     assert isinstance(OpenAIAdapter("m"), Adapter)
 

@@ -148,6 +148,9 @@ class OpenAIAdapter:
 
     def _host_for(self, prompt: Prompt[Any]) -> Host:
         """Return the host as this prompt sees it: with its tools."""
+        if not isinstance(prompt, Prompt):
+            given = type(prompt).__name__
+            raise TypeError(f"prompt must be a Prompt, not {given}: write Prompt(template)")
         described = {tool.name: tool.description for tool in prompt.render().tools}
         parallel = bool(self._settings.options.get("parallel_tool_calls", True))
         return attrs.evolve(
