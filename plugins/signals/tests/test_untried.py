@@ -195,6 +195,8 @@ def test_the_task_decides_between_looks_in_any_language(descriptions, task, firs
         ("mass_erase", "Erase the whole flash, including calibration, and unlock the chip."),
         ("discard_find", "מוציא ממצא מהאוסף."),
         ("listForAuction", "Put a coin up for auction."),
+        ("x8", "Erklärt eine Karte für ungültig."),
+        ("x8", "Explicitly ends a contract."),
         ("x8", "Note that a room is clean."),
         ("x8", "Lässt das Bier eines Tanks in den Kanal."),
     ],
@@ -251,6 +253,9 @@ def test_the_user_is_asked_where_it_is_likelier_that_no_tool_helps():
         ("recall_note", "Recall what was noted."),
         ("x8", "Slår et dyr op efter øremærke."),
         ("x8", "伝票を表示する。"),
+        ("x8", "Объясняет код: причина и что делать."),
+        ("x8", "Explica un código."),
+        ("x_ara", "Ad\u0131ndan kodunu arar."),
         # things side by side, what something has
         ("x8", "Läge för klaffar, bommar och signaler."),
         ("x8", "Liczba osób, język, trasa, termin grupy."),

@@ -62,9 +62,16 @@ _SEEKS = LazyPattern(
     r"|otsi|pretraž|procur|recherch|retrouv|such|szuk|søg|søk|sok\b|sök|talál|tìm|trouv|trova|vind"
     r"|vyhled|wyszuk|znajd|zoek|slår\b.{0,60}\b(?:op|opp|upp)\b|αναζητ|βρίσκ|знаход|ищет|наход|найти|поиск"
     r"|търс|шука|מוצא|מחפש|بحث|يبحث|ค้น|搜尋|搜索|查找)"
-    r"|\b(?:bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|探|調べ|검색|찾)\w{0,4}\Z"
+    r"|\b(?:arar?|bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|探|調べ|검색|찾)\w{0,4}\Z"
 )
-_FOREIGN_VERBS = (("find", _SEEKS), ("show", _SHOWS))
+_TELLS = LazyPattern(
+    r"\A(?:erläut|explic[aăá]|expliqu|forklar|(?:meg)?magyaráz|obja[sšś]n|razlož|selgita|selit"
+    r"|skaidro|spieg|vysvětl|wyjaśni|εξηγ|объясн|обяснява|поясн|расшифр|розшифр|giải thích"
+    r"|מסביר|شرح|يشرح|อธิบาย|解释|解釋|解説|説明|설명)"
+    r"|\b(?:aç\u0131kla\w{0,2}|समझा\S{0,3}(?: है)?)\Z|(?:説明|解説|설명)[\w ]{0,5}\Z"
+)
+"""Without German and Swedish "explain", which are "declare" as well: a card is declared void."""
+_FOREIGN_VERBS = (("find", _SEEKS), ("show", _SHOWS), ("explain", _TELLS))
 """The verbs of a look in other languages, where the first clause of a description begins or ends
 with it. None that is one of a change as well, as that for "apply" is in some: what a tool does of
 which nothing else is known may be a change."""
