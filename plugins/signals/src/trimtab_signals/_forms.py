@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
@@ -113,6 +113,12 @@ _YOUNGER = LazyPattern(
     r" (?:than |de |als |di |dan |än |niż )?\d"
 )
 """What has to be there that is no older than so many days: no bound of a stretch."""
+_AT = LazyPattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)?")
+_LASTS = LazyPattern(
+    r"(?<!\w)(?:P(?:(\d{1,3})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,4})M)?)?"
+    r"|(\d{1,3}) ?h(?:(?:ou)?rs?)?)(?!\w)"
+)
+"""How long something lasts: PT4H, P1D, 4h."""
 _SAMPLE = LazyPattern(
     r"(?<![\w-])(?!RFC|ISO)(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?(?<!RFC )(?<!ISO )"
     r"\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
@@ -205,7 +211,7 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
     for made in (
         *((_respelt, _explained, _emptied) if failed else ()),
         *_MAKERS,
-        *((_digits, _days, _sampled, _needed, _foreign) if failed else ()),
+        *((_digits, _days, _lasting, _sampled, _needed, _foreign) if failed else ()),
         less,
     ):
         change = shown(made(text, key, arguments), given)
@@ -281,6 +287,34 @@ def _days(text: str, _: str, arguments: _Arguments) -> Change | None:
     end = days[first] + timedelta(told[0] - 1)
     is_iso = arguments[first] == days[first].isoformat()
     return instead(last, end.isoformat(), arguments) if is_iso and end < days[last] else None
+
+
+def _lasting(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the last moment of a stretch, if an answer says how long it may last: PT4H."""
+    moments = {key: at for key, value in arguments.items() if (at := _moment(value)) is not None}
+    if len(moments) != 2 or len({moment.tzinfo for moment in moments.values()}) != 1:
+        return None
+    first, last = sorted(moments, key=lambda key: moments[key])
+    was = moments[last] - moments[first]
+    told = {*map(_lasts, _LASTS.finditer(text))} - {timedelta()}
+    is_bound = was in told or _LIMIT.search(text)
+    told.discard(was)
+    if not is_bound or len(told) != 1 or (most := told.pop()) > was:
+        return None
+    value, end = arguments[last], (moments[first] + most).isoformat()
+    return instead(last, end[: len(value.rstrip("Z"))] + "Z" * value.endswith("Z"), arguments)
+
+
+def _moment(value: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if _AT.fullmatch(value) else None
+    except ValueError:  # there is no such day
+        return None
+
+
+def _lasts(found: re.Match[str]) -> timedelta:
+    days, hours, minutes, more = (int(part or 0) for part in found.groups())
+    return timedelta(days=days, hours=hours + more, minutes=minutes)
 
 
 def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
