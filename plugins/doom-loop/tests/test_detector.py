@@ -317,6 +317,13 @@ def test_the_tool_by_which_the_agent_waits_or_asks_is_named_if_it_has_one():
     assert ask.endswith("of your user: call ask_user. Or say what blocks you.")
 
 
+@pytest.mark.parametrize(("answer", "spoken"), [("Not booked: no consent.", 2), ("Booked.", None)])
+def test_a_change_that_was_refused_is_no_change_that_was_meant_twice(answer, spoken):
+    calls = [Call("book_room", {"room": "12"}, answer)] * 3
+
+    assert first(calls) == spoken
+
+
 @pytest.mark.parametrize(
     ("answer", "result", "waits"),
     [

@@ -61,11 +61,11 @@ def _echo(kept: Sequence[Action], length: int) -> int:
 
 
 def _changes_again(actions: Sequence[Action], length: int) -> int:
-    """Return 1 if a successful change is repeated, since one repeat may be intended; but not of a
-    text that is known to be written once more each time, as other ids show.
+    """Return 1 if a change is repeated of which no answer complains, for one may be intended; but
+    not of a text that is known to be written once more each time, as other ids show.
     """
     calls, one = actions[-1].calls, actions[-1].calls[0]
-    if length > 1 or any(call.failed for call in calls):
+    if length > 1 or any(map(complains, calls)):
         return 0
     more = writes_text(one) and one.output_hash != actions[-2].calls[0].output_hash
     return int(all(call.profile.writes for call in calls) != more)
