@@ -128,6 +128,45 @@ CHANGES: dict[str, Callable[[Any, Any], None]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        (" \n", "it is empty"),
+        (b"", "it is empty"),
+        ("{}", "it says no version: {}"),
+        ("null", "it says no version: None"),
+        ("[5]", "it says no version: [5]"),
+        ('{"version": "5"}', "it says no version"),
+        ("not JSON", "it is no JSON: Expecting value"),
+        ('{"version": 99}', "has version 99, and this release"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused_with_what_to_do(text: str | bytes, said: str) -> None:
+    with pytest.raises(SnapshotError) as refused:
+        Session.restore(text)
+
+    assert said in str(refused.value)
+    assert "begin anew with Session()" in str(refused.value)
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=50)
+def test_a_snapshot_that_was_cut_off_is_refused(snapshot: Any, data: st.DataObject) -> None:
+    text = json.dumps(snapshot)
+    end = data.draw(st.integers(0, len(text) - 1))
+
+    with pytest.raises(SnapshotError, match=r"is damaged: it is .*Session\.snapshot\(\)"):
+        Session.restore(text[:end])
+
+
+@given(value=st.deferred(lambda: VALUES))
+@settings(deadline=None, max_examples=50)
+def test_other_json_is_no_snapshot(value: Any) -> None:
+    with pytest.raises(SnapshotError, match=r"says no version: .*Session\.snapshot\(\)"):
+        Session.restore(json.dumps(value))
+
+
 def assert_refused_or_sound(
     body: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]
 ) -> bool:

@@ -89,14 +89,19 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     """Read a snapshot back."""
     if not isinstance(text, str | bytes | bytearray):
         raise SnapshotError(f"the snapshot must be text, not {shown(text)}")
+    if not text.strip():
+        raise damaged("it is empty")
     try:
         body = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        raise damaged(str(error)) from None
+        raise damaged(f"it is no JSON: {error}") from None
     version = body.get("version") if isinstance(body, dict) else None
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int:
+        raise damaged(f"it says no version: {shown(body)}")
+    if version != VERSION:
         raise SnapshotError(
-            f"the snapshot has version {shown(version)}; this release reads {VERSION}"
+            f"the snapshot has version {version}, and this release of trimtab reads {VERSION}: "
+            "install the release that wrote it, or begin anew with Session()"
         )
     _check_fields(body, _FIELDS)
     known = {kind.__name__: kind for kind in (*RECORD_TYPES, *types)}
@@ -118,7 +123,10 @@ def _refused(constant: str) -> None:
 
 
 def damaged(problem: str) -> SnapshotError:
-    return SnapshotError(f"the snapshot is damaged: {problem}")
+    return SnapshotError(
+        f"the snapshot is damaged: {problem}. Pass all that Session.snapshot() returned, or begin "
+        "anew with Session()"
+    )
 
 
 def structured(value: Any, kind: Any, place: str) -> Any:
