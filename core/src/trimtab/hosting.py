@@ -13,7 +13,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_run.completion": "AgentStopped",
         "_run.guidance": "GuidanceBatch",
         "_types.errors": "is_cancelled watch_calls",
-        "_types.options": "read_seconds",
+        "_types.options": "names_known read_seconds",
         "_types.schema": "from_json json_schema to_json",
     },
 )

@@ -33,6 +33,7 @@ from trimtab._types.errors import (
     watch_calls as watch_calls,
 )
 from trimtab._types.options import (
+    names_known as names_known,
     read_seconds as read_seconds,
 )
 from trimtab._types.schema import (

@@ -16,7 +16,7 @@ from trimtab._events.guidance import CompletionStatus
 from trimtab._policy.feedback import TaskCompletionResult, seriousness
 from trimtab._session.projection import BaseProjection
 from trimtab._types.errors import class_name
-from trimtab._types.options import as_tuple, items_of
+from trimtab._types.options import as_tuple, items_of, names_known
 from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
@@ -200,6 +200,7 @@ class Recorder(Protocol):
         ...
 
 
+@names_known()
 @attrs.frozen
 class CompositeChecker:
     """Asks its checkers in order and stops as soon as the verdict is clear.

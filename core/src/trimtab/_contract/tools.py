@@ -31,6 +31,7 @@ Value = TypeVar("Value")
 Params_contra = TypeVar("Params_contra", contravariant=True)
 
 
+@names_known()
 @attrs.frozen
 class ToolResult(Generic[Value]):
     """What a tool answers; make it with `ok` or `error`.

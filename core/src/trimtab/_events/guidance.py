@@ -14,6 +14,7 @@ from trimtab._types.options import (
     as_tuple,
     instance_of,
     items_of,
+    names_known,
     number,
     one_of,
     text,
@@ -44,6 +45,7 @@ def _content(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
         raise ValueError(f"{attribute.name} holds control characters; escape them first")
 
 
+@names_known()
 @attrs.frozen
 class GuidanceInjection:
     """One piece of guidance.
@@ -73,6 +75,7 @@ class _Finding:
     __slots__ = ("_found",)
 
 
+@names_known()
 @attrs.frozen(init=False)
 class ClassificationResult(_Finding):
     """Whether guidance applies.
@@ -117,6 +120,7 @@ NOT_RELEVANT = ClassificationResult(relevant=False, confidence=0.0)
 CERTAIN = ClassificationResult(relevant=True)
 
 
+@names_known()
 @attrs.frozen
 class Proposal:
     """What a guidance hook returns: the text and why.
@@ -231,6 +235,7 @@ MAX_FEEDBACK = 4_000
 Severity = Literal["info", "caution", "warning"]
 
 
+@names_known()
 @attrs.frozen
 class Observation:
     """One detail that was observed.
@@ -249,6 +254,7 @@ class Observation:
     evidence: str | None = attrs.field(default=None, validator=text(optional=True))
 
 
+@names_known()
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Feedback(Event):
     """What a feedback provider says.

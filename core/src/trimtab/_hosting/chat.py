@@ -26,7 +26,7 @@ from trimtab._hosting.placement import REQUEST, RESULT, TOOLS
 from trimtab._run.session import Session
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Deadline
-from trimtab._types.options import as_instance, as_text
+from trimtab._types.options import as_instance, as_text, names_known
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:
@@ -248,6 +248,7 @@ class DriverOptions(TypedDict, total=False):
     strict: bool
 
 
+@names_known()
 @attrs.define(eq=False)
 class Drivers:
     """Finds the driver of a conversation; opens its run, or opens it again.

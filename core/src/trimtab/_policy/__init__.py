@@ -179,6 +179,7 @@ class CompletionCheckerConfig:
     kind = ProviderKind.COMPLETION
 
 
+@names_known()
 @attrs.frozen
 class RecorderConfig:
     """A recorder on a prompt.

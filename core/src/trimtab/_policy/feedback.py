@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab._events.guidance import MAX_FEEDBACK, CompletionStatus, Feedback
-from trimtab._types.options import text
+from trimtab._types.options import names_known, text
 from trimtab._types.text import shorten
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def _feedback(result: TaskCompletionResult, attribute: attrs.Attribute[Any], val
         raise ValueError("incomplete work needs feedback that tells the agent what is left")
 
 
+@names_known()
 @attrs.frozen
 class TaskCompletionResult:
     """The verdict of one checker; make it with `ok`, `incomplete` or `unverified`.

@@ -16,7 +16,7 @@ from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._table import load_alone, recorder_hooks
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
-from trimtab._types.options import as_instance, as_member, as_text, as_timeout
+from trimtab._types.options import as_instance, as_member, as_text, as_timeout, names_known
 from trimtab._types.text import plural
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trimtab._prompt import Prompt
 
 
+@names_known()
 class Session(Record):
     """A typed, append-only record, and the runs that are opened on it.
 

@@ -105,6 +105,7 @@ def _seconds(value: Any) -> Any:
     return float(known) if type(known) is int and is_finite(known) else known
 
 
+@names_known()
 @attrs.frozen
 class Deadline:
     """A limit on duration, kept in monotonic time so that a stepped wall clock can't move it.

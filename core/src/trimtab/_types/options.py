@@ -9,8 +9,6 @@ from functools import wraps
 from sys import float_info
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import attrs
-
 from trimtab._types.errors import SessionError
 from trimtab._types.text import CONTROL_CHARACTERS, did_you_mean, shown
 
@@ -345,12 +343,15 @@ def _fits(text: str, samples: dict[str, object]) -> bool:
     return names <= samples.keys()
 
 
-def names_known(what: str = "argument", advice: str = "") -> Callable[[Class], Class]:
-    """Let a class of attrs say which of its arguments is meant by an unknown one.
+def names_known(
+    what: str = "argument", advice: str = "", *, more: type[Any] | None = None
+) -> Callable[[Class], Class]:
+    """Let a class say which of its arguments is meant by an unknown one.
 
     Args:
         what: what the class calls its arguments.
         advice: how else what was meant may be written; ``{}`` stands for the unknown name.
+        more: a `TypedDict` of what its ``**options`` take.
     """
 
     def decorate(cls: Class) -> Class:
@@ -358,16 +359,21 @@ def names_known(what: str = "argument", advice: str = "") -> Callable[[Class], C
 
         @wraps(make)
         def init(self: object, *args: Any, **given: Any) -> None:
-            known = [field.alias for field in attrs.fields(cls) if field.init]
-            for name in given:
-                if name not in known:
-                    begun = [one for one in known if one.startswith(name)]
-                    raise TypeError(
-                        f"{cls.__name__} has no {what} {name!r}."
-                        f"{did_you_mean(begun[0] if begun else name, known)} "
-                        f"Its {what}s: {', '.join(known)}. {advice.format(name)}".rstrip()
-                    )
-            make(self, *args, **given)
+            try:
+                make(self, *args, **given)
+            except TypeError:
+                code = make.__code__
+                named = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+                known = (*named, *getattr(more, "__annotations__", ()))
+                for name in given:
+                    if name not in known:
+                        begun = [one for one in known if one.startswith(name)]
+                        raise TypeError(
+                            f"{cls.__name__} has no {what} {name!r}."
+                            f"{did_you_mean(begun[0] if begun else name, known)} "
+                            f"Its {what}s: {', '.join(known)}. {advice.format(name)}".rstrip()
+                        ) from None
+                raise
 
         cls.__init__ = init
         return cls

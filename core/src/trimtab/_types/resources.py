@@ -18,6 +18,7 @@ from trimtab._types.options import (
     as_tuple,
     instance_of,
     items_of,
+    names_known,
     yes_or_no,
 )
 
@@ -180,6 +181,7 @@ def _pattern(value: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
     return re.compile(value) if isinstance(value, str) else value
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class ToolProfile:
     """Facts about one tool, or about several of one kind.

@@ -16,7 +16,7 @@ from google.adk.runners import Runner
 from google.genai import types
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
-from trimtab.hosting import Answer, Chat, DriverOptions, Drivers
+from trimtab.hosting import Answer, Chat, DriverOptions, Drivers, names_known
 
 __all__ = ["HOST", "TrimtabPlugin"]
 
@@ -37,6 +37,7 @@ _DENIED = ("tool call is rejected",)
 _WAITING = "requires confirmation"
 
 
+@names_known(more=DriverOptions)
 class TrimtabPlugin(BasePlugin):
     """Guides all agents of a runner or an app.
 

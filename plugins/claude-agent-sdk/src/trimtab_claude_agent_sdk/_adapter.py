@@ -22,7 +22,7 @@ from trimtab import (
     ToolResult,
 )
 from trimtab.events import CompletionStatus
-from trimtab.hosting import RAISED, format_error, from_json, is_cancelled, json_schema
+from trimtab.hosting import RAISED, format_error, from_json, is_cancelled, json_schema, names_known
 from trimtab_claude_agent_sdk._callbacks import (
     CLAUDE_AGENT_SDK,
     ClaudeAgentSDKClientConfig,
@@ -128,6 +128,7 @@ _WITHOUT_INSTALLED_HOOKS = {"TRIMTAB_CLAUDE_CODE": "off"}
 """Hooks that ``trimtab install claude-code`` has written would guide the session twice."""
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class ClaudeAgentSDKAdapter:
     """Runs prompts with Claude Code, through its SDK.

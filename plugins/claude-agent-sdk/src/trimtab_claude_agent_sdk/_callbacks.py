@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 
 from trimtab import Deadline, Prompt
-from trimtab.hosting import read_seconds
+from trimtab.hosting import names_known, read_seconds
 from trimtab_claude_code import installed_hooks
 from trimtab_claude_code.hooks import (
     CLAUDE_CODE,
@@ -61,6 +61,7 @@ def _seconds(value: object) -> float:
     return read_seconds(value, "provider_timeout")
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class ClaudeAgentSDKClientConfig:
     """Settings of `ClaudeAgentSDKAdapter`.

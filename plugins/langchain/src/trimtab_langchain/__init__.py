@@ -18,7 +18,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall as Call
-from trimtab.hosting import Chat, DriverOptions, Drivers, contained
+from trimtab.hosting import Chat, DriverOptions, Drivers, contained, names_known
 from trimtab_langchain._messages import (
     answers,
     broken_calls,
@@ -69,6 +69,7 @@ class _Seen:
     summary: str | None = None
 
 
+@names_known(more=DriverOptions)
 class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     """Lets the providers of a prompt guide an agent; give it to ``create_agent``.
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from trimtab import Host, TaskCompletionChecker, Usage
+from trimtab.hosting import names_known
 from trimtab_openai import DELIVERY, Cost, OpenAIAdapter, Settings
 
 
@@ -80,6 +81,7 @@ SETTINGS = Settings(role="user")
 where the service's prompt cache would lose the whole conversation."""
 
 
+@names_known()
 class LiteLLMAdapter(OpenAIAdapter):
     """Runs prompts on any service that litellm speaks to.
 

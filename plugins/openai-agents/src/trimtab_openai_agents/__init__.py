@@ -25,7 +25,7 @@ from agents.run import DEFAULT_MAX_TURNS
 from agents.run_config import CallModelData, ModelInputData, ToolErrorFormatterArgs
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
-from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers
+from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers, names_known
 
 __all__ = ["HOST", "GuidedStream", "TrimtabRunner"]
 
@@ -156,6 +156,7 @@ HOST = Host(
 _Result = RunResult | RunResultStreaming
 
 
+@names_known(more=DriverOptions)
 class TrimtabRunner:
     """Runs agents as `agents.Runner` does, and nudges them on the way.
 

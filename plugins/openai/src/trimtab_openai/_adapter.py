@@ -27,6 +27,7 @@ from trimtab import (
     TaskCompletionChecker,
 )
 from trimtab.events import CompletionStatus
+from trimtab.hosting import names_known
 from trimtab.text import describe_error
 from trimtab_openai._loop import Cost, GuidedLoop
 from trimtab_openai._loop_state import LoopResult
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 Output = TypeVar("Output")
 
 
+@names_known()
 class OpenAIAdapter:
     """Runs prompts on Chat Completions or Responses, of OpenAI or of a compatible service.
 

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from trimtab import Heartbeat, Run, TaskCompletionChecker, Tool, ToolCall, ToolExecutor, Usage
-from trimtab.hosting import call_within
+from trimtab.hosting import call_within, names_known
 from trimtab_openai._hooks import LoopHooks
 from trimtab_openai._loop_state import LoopResult, LoopState, request_fields, seconds
 from trimtab_openai._model_response import (
@@ -213,6 +213,7 @@ async def _aeach(pieces: Any) -> AsyncGenerator[Any]:
             await closing_now
 
 
+@names_known()
 class GuidedLoop:
     """Runs conversations to their end, with the guidance, feedback and gate of one run.
 

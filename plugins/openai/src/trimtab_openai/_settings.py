@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from trimtab import DecisionPoint, Delivery, Host
-from trimtab.hosting import read_seconds
+from trimtab.hosting import names_known, read_seconds
 from trimtab_openai._chat import CHAT, RESPONSES, Chat, Responses
 
 ApiName = Literal["chat", "responses"]
@@ -67,6 +67,7 @@ def _seconds(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     read_seconds(value, attribute.name)
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class Settings:
     """Settings of hooks, loops and adapters.

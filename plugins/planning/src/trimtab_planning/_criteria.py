@@ -10,6 +10,7 @@ import attrs
 
 from trimtab import Outcome, TaskCompletionContext, TaskCompletionResult, Tool, ToolInvoked
 from trimtab.events import in_namespace
+from trimtab.hosting import names_known
 from trimtab.text import describe_error, quote, shorten
 from trimtab_planning._history import CriterionResult
 
@@ -33,6 +34,7 @@ def _positive(_: object, attribute: attrs.Attribute[Any], value: int | None) -> 
         raise ValueError(f"{attribute.name} must be above 0, or None for no limit, not {value}")
 
 
+@names_known()
 @attrs.frozen
 class Guardrails:
     """Limits of a prompt or a stage.

@@ -21,6 +21,7 @@ from trimtab import (
     Tool,
     TrimtabError,
 )
+from trimtab.hosting import names_known
 from trimtab.text import shorten
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import Guardrails, as_guardrails
@@ -62,6 +63,7 @@ def _stages(value: Iterable[StageDefinition]) -> dict[str, StageDefinition]:
     return check_stages(value)
 
 
+@names_known()
 @attrs.frozen(eq=False)
 class StageRunner:
     """Runs stages in order: each with its own prompt, checks and transitions.

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from trimtab import Adapter, PlannedTool, PlanStep, PromptTemplate, Tool
+from trimtab.hosting import names_known
 from trimtab.text import describe_error
 from trimtab_planning._criteria import Guardrails, as_guardrails
 from trimtab_planning._history import StageCompleted, StageDecision, Termination
@@ -69,6 +70,7 @@ Transition: TypeAlias = Retry | Fallback | Rewind | Terminate
 DEFAULT: tuple[Transition, ...] = (Retry(1), Terminate())
 
 
+@names_known()
 @attrs.frozen
 class StageDefinition:
     """One stage.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 import psycopg
 from psycopg import sql
 
+from trimtab.hosting import names_known
 from trimtab_worker import (
     KEYS_KEPT,
     LEASE_CLOCK,
@@ -222,6 +223,7 @@ sound, and a pooler may swallow what others say."""
 GONE = Lost("delivered again, given back, or gone")
 
 
+@names_known()
 class PostgresMailbox(Mailbox[Body]):
     """A mailbox in four tables whose names begin with ``trimtab_``.
 

@@ -25,7 +25,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
-from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers
+from trimtab.hosting import AgentStopped, Answer, Chat, DriverOptions, Drivers, names_known
 
 __all__ = ["HOST", "Trimtab"]
 
@@ -46,6 +46,7 @@ _NEWEST = 3
 """The newest messages of a request hold the answers that no earlier request had."""
 
 
+@names_known(more=DriverOptions)
 class Trimtab(AbstractCapability[Any]):
     """Guides the agents that have it among their capabilities.
 

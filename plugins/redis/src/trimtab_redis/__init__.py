@@ -18,6 +18,7 @@ from redis.exceptions import RedisClusterException, RedisError, ResponseError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from trimtab.hosting import names_known
 from trimtab_redis._script import GROUP, SCRIPT
 from trimtab_worker import (
     KEYS_KEPT,
@@ -156,6 +157,7 @@ LONGEST_WAIT = 2.0
 """Seconds of one blocking call, well below the timeout of a client's socket."""
 
 
+@names_known()
 class RedisMailbox(Mailbox[Body]):
     """A mailbox on a Redis stream and its consumer group ``workers``.
 

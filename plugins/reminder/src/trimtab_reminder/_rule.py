@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from trimtab import DecisionPoint, number, whole_number
+from trimtab.hosting import names_known
 from trimtab.text import CONTROL_CHARACTERS
 
 LONGEST_TEXT = 480
@@ -63,6 +64,7 @@ def _text(_: object, __: object, value: Any) -> None:
         )
 
 
+@names_known()
 @attrs.frozen
 class Rule:
     """A text of the user, and when the agent reads it again.

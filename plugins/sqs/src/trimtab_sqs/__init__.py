@@ -13,6 +13,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from trimtab.hosting import names_known
 from trimtab_sqs._dead import DeadQueue, time_of
 from trimtab_worker import (
     LEASE_CLOCK,
@@ -113,6 +114,7 @@ class Receipt:
     deliveries: int
 
 
+@names_known()
 class SqsMailbox(Mailbox[Body]):
     """A mailbox on a standard SQS queue.
 

@@ -10,7 +10,7 @@ from strands.middleware import InvokeModelContext, InvokeModelStage, ModelStopRe
 from strands.plugins import Plugin
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, Prompt, Session, ToolCall, Usage
-from trimtab.hosting import Answer, Chat, DriverOptions, Drivers
+from trimtab.hosting import Answer, Chat, DriverOptions, Drivers, names_known
 
 __all__ = ["HOST", "TrimtabPlugin"]
 
@@ -30,6 +30,7 @@ _INVALID = ("Unknown tool", "Validation failed", "validation error")
 _MAIN = "default"
 
 
+@names_known(more=DriverOptions)
 class TrimtabPlugin(Plugin):
     """Guides the agents that have it among their plugins.
 

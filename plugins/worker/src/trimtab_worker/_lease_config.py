@@ -11,6 +11,7 @@ from typing import Any, Literal
 import attrs
 
 from trimtab import Budget
+from trimtab.hosting import names_known
 from trimtab_worker._records import CalibrationError, CalibrationWarning, MailboxFacts
 from trimtab_worker._snapshots import SnapshotStore
 
@@ -31,6 +32,7 @@ class LeaseState(StrEnum):
     RELEASED = "released"
 
 
+@names_known()
 @attrs.frozen
 class LeaseExtenderConfig:
     """How leases are extended. A lease lasts `extension` seconds from the last beat.
@@ -113,6 +115,7 @@ class DeadLetterPolicy:
     max_deliveries: int = attrs.field(default=5, validator=attrs.validators.ge(1))
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class WorkConfig:
     """How the work on one message is kept alive and limited, whichever engine drives it.
@@ -168,11 +171,13 @@ class LoopConfig(WorkConfig):
     drain_timeout: float | None = attrs.field(default=20.0, validator=_positive)
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class MainLoopConfig(LoopConfig):
     """How a `MainLoop` works; see `LoopConfig` for the arguments."""
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class EvalLoopConfig(LoopConfig):
     """How an `EvalLoop` works; see `LoopConfig` for the arguments."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Deadline, Heartbeat
+from trimtab.hosting import names_known
 from trimtab_worker._events import LeaseEvent
 from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._keeper import KEEPER, Keeper
@@ -30,6 +31,7 @@ def _never() -> None:
     return None
 
 
+@names_known()
 @attrs.frozen(kw_only=True)
 class Attempt:
     """One attempt at one message: ``context.resources.get(Attempt)`` in a tool.
