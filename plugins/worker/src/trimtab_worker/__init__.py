@@ -1,163 +1,41 @@
 """Agents that work from queues: leases kept by proof of work, mailboxes, loops."""
 
-from trimtab_worker._events import (
-    LeaseCapNear,
-    LeaseEvent,
-    LeaseGrantDiffers,
-    LeaseLost,
-    LeaseRegained,
-    LeaseShaky,
-    MailboxFailed,
-    MessageAbandoned,
-    MessageBuried,
-    MessageDone,
-    MessageEvent,
-    MessageFailed,
-    MessageReceived,
-    MessageReturned,
-    Metrics,
-    SampleScored,
-    WorkerCrashed,
-    WorkerStuck,
-)
-from trimtab_worker._extender import LeaseExtender, LeaseFeedback
-from trimtab_worker._health import Health, Watchdog
-from trimtab_worker._keeper import Keeper
-from trimtab_worker._lease import Lease
-from trimtab_worker._lease_config import (
-    DeadLetterPolicy,
-    EvalLoopConfig,
-    LeaseExtenderConfig,
-    LeaseState,
-    LoopConfig,
-    MainLoopConfig,
-    WorkConfig,
-    calibrate,
-)
-from trimtab_worker._loop import Loop
-from trimtab_worker._loops import (
-    EvalLoop,
-    EvalResult,
-    MainLoop,
-    Prepare,
-    PromptWork,
-    Reply,
-    Sample,
-    Score,
-    as_json,
-    failed_reply,
-    structure_json,
-)
-from trimtab_worker._mailbox import KEYS_KEPT, Mailbox, Message
-from trimtab_worker._message import Codec, Envelope
-from trimtab_worker._pool import ConnectionPool
-from trimtab_worker._records import (
-    LEASE_CLOCK,
-    CalibrationError,
-    CalibrationWarning,
-    Capped,
-    DeadLetter,
-    Delivery,
-    Extension,
-    Granted,
-    LeaseClock,
-    LoopSummary,
-    Lost,
-    MailboxError,
-    MailboxFacts,
-    MailboxStats,
-    MessageState,
-    MessageTooLarge,
-    ReceiptHandleExpiredError,
-    StoredMessage,
-    UndecodableMessage,
-    Unknown,
-    WorkerError,
-)
-from trimtab_worker._setup import WorkerSetup, open_mailbox, split_queue
-from trimtab_worker._snapshots import SnapshotStore, SqliteSnapshots
-from trimtab_worker._sqlite import InMemoryMailbox, SqliteMailbox
-from trimtab_worker._work import Attempt, Work
+from trimtab.inspection import lazy_names
 
-__all__ = [
-    "KEYS_KEPT",
-    "LEASE_CLOCK",
-    "Attempt",
-    "CalibrationError",
-    "CalibrationWarning",
-    "Capped",
-    "Codec",
-    "ConnectionPool",
-    "DeadLetter",
-    "DeadLetterPolicy",
-    "Delivery",
-    "Envelope",
-    "EvalLoop",
-    "EvalLoopConfig",
-    "EvalResult",
-    "Extension",
-    "Granted",
-    "Health",
-    "InMemoryMailbox",
-    "Keeper",
-    "Lease",
-    "LeaseCapNear",
-    "LeaseClock",
-    "LeaseEvent",
-    "LeaseExtender",
-    "LeaseExtenderConfig",
-    "LeaseFeedback",
-    "LeaseGrantDiffers",
-    "LeaseLost",
-    "LeaseRegained",
-    "LeaseShaky",
-    "LeaseState",
-    "Loop",
-    "LoopConfig",
-    "LoopSummary",
-    "Lost",
-    "Mailbox",
-    "MailboxError",
-    "MailboxFacts",
-    "MailboxFailed",
-    "MailboxStats",
-    "MainLoop",
-    "MainLoopConfig",
-    "Message",
-    "MessageAbandoned",
-    "MessageBuried",
-    "MessageDone",
-    "MessageEvent",
-    "MessageFailed",
-    "MessageReceived",
-    "MessageReturned",
-    "MessageState",
-    "MessageTooLarge",
-    "Metrics",
-    "Prepare",
-    "PromptWork",
-    "ReceiptHandleExpiredError",
-    "Reply",
-    "Sample",
-    "SampleScored",
-    "Score",
-    "SnapshotStore",
-    "SqliteMailbox",
-    "SqliteSnapshots",
-    "StoredMessage",
-    "UndecodableMessage",
-    "Unknown",
-    "Watchdog",
-    "Work",
-    "WorkConfig",
-    "WorkerCrashed",
-    "WorkerError",
-    "WorkerSetup",
-    "WorkerStuck",
-    "as_json",
-    "calibrate",
-    "failed_reply",
-    "open_mailbox",
-    "split_queue",
-    "structure_json",
-]
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "_events": (
+            "LeaseCapNear LeaseEvent LeaseGrantDiffers LeaseLost LeaseRegained LeaseShaky "
+            "MailboxFailed MessageAbandoned MessageBuried MessageDone MessageEvent "
+            "MessageFailed MessageReceived MessageReturned Metrics SampleScored WorkerCrashed "
+            "WorkerStuck"
+        ),
+        "_extender": "LeaseExtender LeaseFeedback",
+        "_health": "Health Watchdog",
+        "_keeper": "Keeper",
+        "_lease": "Lease",
+        "_lease_config": (
+            "calibrate DeadLetterPolicy EvalLoopConfig LeaseExtenderConfig LeaseState "
+            "LoopConfig MainLoopConfig WorkConfig"
+        ),
+        "_loop": "Loop",
+        "_loops": (
+            "as_json EvalLoop EvalResult failed_reply MainLoop Prepare PromptWork Reply Sample "
+            "Score structure_json"
+        ),
+        "_mailbox": "KEYS_KEPT Mailbox Message",
+        "_message": "Codec Envelope",
+        "_pool": "ConnectionPool",
+        "_records": (
+            "CalibrationError CalibrationWarning Capped DeadLetter Delivery Extension Granted "
+            "LEASE_CLOCK LeaseClock LoopSummary Lost MailboxError MailboxFacts MailboxStats "
+            "MessageState MessageTooLarge ReceiptHandleExpiredError StoredMessage "
+            "UndecodableMessage Unknown WorkerError"
+        ),
+        "_setup": "open_mailbox split_queue WorkerSetup",
+        "_snapshots": "SnapshotStore SqliteSnapshots",
+        "_sqlite": "InMemoryMailbox SqliteMailbox",
+        "_work": "Attempt Work",
+    },
+)
