@@ -164,12 +164,7 @@ def as_criteria(value: Any) -> tuple[ExitCriterion, ...]:
 
 
 def results(criteria: Iterable[ExitCriterion], context: Any) -> tuple[CriterionResult, ...]:
-    """Check those of `criteria` that have a function.
-
-    Args:
-        criteria: in their order.
-        context: what the functions get.
-    """
+    """Check those of `criteria` that have a function."""
     return tuple(item.result(context) for item in criteria if item.check is not None)
 
 

@@ -37,12 +37,6 @@ def current_text(
 
     What matters least is left out first where the text would be too long: the exit criteria,
     the last outcome, the reflections; then titles of open steps.
-
-    Args:
-        plan: the plan.
-        reflections: those that bind, newest first.
-        longest: characters.
-        note: a line that stands at the end and is never left out.
     """
     left = longest - (len(note) + 1 if note else 0)
     lines = [line for line in (_goal(plan), _now(plan)) if line]

@@ -48,14 +48,7 @@ from trimtab_signals import Calls
 
 
 def drift_text(found: Drift, tools: frozenset[str] | None, *, own: bool, level: int) -> str:
-    """Return what to do; the second time it is firmer.
-
-    Args:
-        found: what was noticed.
-        tools: the agent's tools, None if unknown; no other tool is named.
-        own: whether the plan is kept with the plan tools.
-        level: 1, 2 or 3.
-    """
+    """Return what to do; the second time it is firmer."""
     by = _by(tools, own=own)
     return firmer(shorten(_TEXTS[found.kind](found, by), LONGEST), level)
 

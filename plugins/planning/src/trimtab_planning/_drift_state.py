@@ -145,9 +145,6 @@ class PlanTrack(HostPlan):
 
         A long step is no drift. So it takes words as well as time: half of the last calls name
         what the title of a later step alone names, and none what the current one's names.
-
-        Args:
-            turns: how long the plan has not changed, at least.
         """
         plan, waited = self._plan, self._turns - self._turns_at_change
         calls = self._work - self._work_at_change

@@ -64,11 +64,6 @@ def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Deviati
 
     Tools that keep plans, ask the user or load tools are always right, and so is every tool once
     the plan is completed.
-
-    Args:
-        plan: the current plan, None before the first.
-        tool: the name of the tool.
-        free: names and namespaces of tools that need no plan.
     """
     if is_neutral(tool) or any(in_namespace(tool, name) for name in free):
         return None
@@ -82,11 +77,7 @@ def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Deviati
 
 
 class BreachMemo:
-    """Remembers what `breach` found for the newest plan: plans change much less than tools run.
-
-    Args:
-        free: as for `breach`.
-    """
+    """Remembers what `breach` found for the newest plan: plans change much less than tools run."""
 
     def __init__(self, free: Iterable[str] = ()) -> None:
         self._free = tuple(free)
@@ -123,14 +114,7 @@ def call_words(tool: str, params: Any) -> str:
 
 
 def breach_text(deviation: Deviation, call: str, tools: Tools, *, pending: bool) -> str:
-    """Return what to say about a call that leaves the plan; no tool is named that is not there.
-
-    Args:
-        deviation: how it leaves the plan.
-        call: the call in words.
-        tools: the agent's tools, None if unknown.
-        pending: whether the call is still to run.
-    """
+    """Return what to say about a call that leaves the plan; no tool is named that is not there."""
     did = "call" if pending else "called"
     if deviation.step is None:
         return shorten(f"You {did} {call} without a plan. {_make_plan(tools)}", LONGEST)
@@ -162,12 +146,7 @@ def final_text(plan: Plan) -> str:
 
 
 def firmer(text: str, level: int) -> str:
-    """Return what to say the second time, and what from the third time on.
-
-    Args:
-        text: as it was said first.
-        level: 1, 2 or 3.
-    """
+    """Return what to say the second time, and what from the third time on."""
     if level < 2:
         return text
     if level == 2:

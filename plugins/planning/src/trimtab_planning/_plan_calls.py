@@ -219,10 +219,6 @@ def planning_tool(tools: Iterable[str] | None) -> str | None:
 def steps_after(known: tuple[PlanStep, ...], call: ToolInvoked) -> tuple[PlanStep, ...] | None:
     """Return the steps of the host's plan after a call, the first 200.
 
-    Args:
-        known: the steps before.
-        call: of any tool.
-
     Returns:
         None if the call failed or does not change a plan.
     """

@@ -32,10 +32,6 @@ def next_version(versions: Iterable[str]) -> str:
 def with_ids(steps: Iterable[PlanStep], *, taken: Iterable[str] = ()) -> tuple[PlanStep, ...]:
     """Return `steps` with an id for each that has none: ``S1``, ``S2``, … by position.
 
-    Args:
-        steps: in their order.
-        taken: ids that none of them may get.
-
     Raises:
         ValueError: there are more than 200 steps, a title is empty, or a text is too long.
     """

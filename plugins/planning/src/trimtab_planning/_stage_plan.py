@@ -110,12 +110,7 @@ LONGEST_OUTCOME = 300
 
 @attrs.frozen
 class StagePlan:
-    """Keeps the plan of a run of stages.
-
-    Args:
-        book: of the run.
-        stages: by name, in order.
-    """
+    """Keeps the plan of a run of stages."""
 
     book: PlanBook
     stages: Stages

@@ -231,13 +231,7 @@ class FailureKind(StrEnum):
 
 @attrs.frozen
 class Failure:
-    """Why a stage failed.
-
-    Args:
-        kind: what went wrong.
-        text: the same in words.
-        rewind_to: the earlier stage that the agent wants to go back to.
-    """
+    """Why a stage failed."""
 
     kind: FailureKind
     text: str
@@ -246,13 +240,7 @@ class Failure:
 
 @attrs.frozen
 class Move:
-    """What follows a stage.
-
-    Args:
-        decision: what is done.
-        stage: the stage that follows; empty at the end.
-        detail: why, where the run ends.
-    """
+    """What follows a stage."""
 
     decision: StageDecision
     stage: str = ""
@@ -260,11 +248,7 @@ class Move:
 
 
 class StageFailed(Exception):
-    """A stage has produced an output that can't be used.
-
-    Args:
-        failure: why.
-    """
+    """A stage has produced an output that can't be used."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.text)
@@ -281,11 +265,6 @@ def first_stage(stages: Stages) -> str:
 
 def asked(what: str, function: Callable[[Any], Any], value: Any) -> Any:
     """Return what a function of the client returns.
-
-    Args:
-        what: names it in the failure.
-        function: called with `value`.
-        value: the output, or its text.
 
     Raises:
         StageFailed: it raised.
@@ -322,13 +301,6 @@ def after_failure(
 
     An input that does not fit and a problem that the agent reported are not retried; nothing
     follows where the budget of all stages is used up.
-
-    Args:
-        stages: all of them.
-        name: the stage.
-        failure: why it failed.
-        attempt: which attempt it was, from 1.
-        trail: the stages that ended before.
     """
     if failure.kind is FailureKind.BUDGET:
         return Move(StageDecision.TERMINATE, detail=failure.text)

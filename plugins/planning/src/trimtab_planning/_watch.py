@@ -71,12 +71,7 @@ SPOKEN = "the user has spoken since"
 
 
 class Seen:
-    """The plans of one run, from its record and from what has been heard since.
-
-    Args:
-        session: where the run is recorded; read once.
-        run_id: the run.
-    """
+    """The plans of one run, from its record and from what has been heard since."""
 
     def __init__(self, session: Readable, run_id: str) -> None:
         kinds: tuple[type[Any], ...] = (Plan, PlanAuthored, PlanUpdated)

@@ -59,11 +59,7 @@ def answer_key(message: Message[Any]) -> str | None:
 
 
 class MessageHandler(ABC):
-    """Handles one message at a time on each thread that calls it; the base of `Loop`.
-
-    Args:
-        config, replies, on_event, clock, keeper: as for `Loop`.
-    """
+    """Handles one message at a time on each thread that calls it; the base of `Loop`."""
 
     def __init__(
         self,
@@ -243,13 +239,7 @@ class MessageHandler(ABC):
         self._note(MessageBuried, message, reason=reason)
 
     def _refused(self, call: Callable[[], bool], lease: Lease | None, words: str) -> str | None:
-        """Call the engine, again where it fails; None if it did what was asked, else why not.
-
-        Args:
-            call: returns False where the engine refuses.
-            lease: of the message: it is worth trying while that lasts.
-            words: say that the engine refused.
-        """
+        """Call the engine, again where it fails; None if it did what was asked, else why not."""
         until = self.clock.monotonic() + LONGEST_ATTEMPTS
         for attempt in itertools.count():
             try:

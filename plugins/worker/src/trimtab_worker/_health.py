@@ -83,10 +83,6 @@ class HealthFile:
 
     A probe that runs a command looks at the file's age: it is at most some seconds old while the
     worker lives.
-
-    Args:
-        path: of the file.
-        check: returns the health.
     """
 
     def __init__(self, path: Path, check: Callable[[], Health]) -> None:
@@ -133,10 +129,6 @@ def read_health(path: Path) -> Health:
 
 class HealthServer:
     """Answers probes by HTTP: ``/live`` and ``/ready`` with 200 or 503, and JSON about why.
-
-    Args:
-        address: host and port; port 0 takes a free one.
-        check: returns the health.
 
     Raises:
         OSError: the address can't be used.

@@ -32,11 +32,7 @@ LOG = logging.getLogger("trimtab_worker")
 
 
 def extend(asked: Sequence[tuple[Any, float]]) -> Sequence[Extension]:
-    """Extend messages of one mailbox; raises nothing.
-
-    Args:
-        asked: messages of ours, or objects with `extend_visibility`, each with seconds.
-    """
+    """Extend messages of one mailbox; raises nothing."""
     if len(asked) == 1:
         return [extend_one(*asked[0])]
     try:

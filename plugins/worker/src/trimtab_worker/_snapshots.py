@@ -142,11 +142,7 @@ class Saver:
         threading.Thread(target=self._run, name="trimtab-snapshots", daemon=True).start()
 
     def stop(self, *, save: bool) -> None:
-        """Save no more.
-
-        Args:
-            save: one last time, where something has happened.
-        """
+        """Save no more."""
         self._ended.set()
         if save:
             self._save()

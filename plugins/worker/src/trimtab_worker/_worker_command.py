@@ -192,11 +192,7 @@ def _probes(
 
 
 class _Signals:
-    """Lets SIGTERM and SIGINT stop a loop: first drain, then give back, then end the process.
-
-    Args:
-        drain: seconds that a message in progress gets; None: as the loop is configured.
-    """
+    """Lets SIGTERM and SIGINT stop a loop: first drain, then give back, then end the process."""
 
     WORDS = (
         "finishing the message in progress; once more gives it back",
@@ -245,12 +241,7 @@ class _Signals:
 
 
 class Progress:
-    """Prints what a loop does to standard error, a line for each message that ended.
-
-    Args:
-        quiet: print problems and the summary only.
-        as_json: print events as JSON objects, all of them.
-    """
+    """Prints what a loop does to standard error, a line for each message that ended."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self._quiet = quiet
