@@ -50,10 +50,15 @@ def is_change(call: CallRecord) -> bool:
 
 def writes_text(call: CallRecord) -> bool:
     """Tell whether a call that may change something has a text in its arguments."""
+    return bool(texts_of(call))
+
+
+def texts_of(call: CallRecord) -> list[str]:
+    """Return the texts in the arguments of a call that may change something."""
     if call.reads or call.command is not None:
-        return False
+        return []
     values = (value for value in TEXT.findall(call.params_text) if len(value) >= _SENTENCE)
-    return any(" " in value or not value.isascii() for value in values)
+    return [value for value in values if " " in value or not value.isascii()]
 
 
 def hands_on(shown: CallRecord, call: CallRecord) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import attrs
 
-from trimtab_doom_loop._actions import Action, is_change, waits, writes_text
+from trimtab_doom_loop._actions import Action, is_change, texts_of, waits, writes_text
 from trimtab_doom_loop._excuses import backs_off, is_waiting, waited_in_vain, watched
 from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -16,6 +16,7 @@ from trimtab_doom_loop._similarity import answer_key, stable_answer_key
 from trimtab_signals import (
     CallRecord,
     complains,
+    confirms,
     failure_episode,
     mentions_failure,
     span_of,
@@ -25,6 +26,8 @@ from trimtab_signals import (
 LONGEST_ROUND = 16
 """Longest round looked for, in actions."""
 
+_SHORT_ANSWER = 40
+"""Characters of what is answered to a note or a message; more says why it was not taken."""
 CERTAIN = 0.95
 """Confidence of rounds that are repeated."""
 
@@ -137,7 +140,7 @@ def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
     is made again and shows the same has undone all that.
     """
     if not call.reads and not complains(call) and follows_news(call, between):
-        return True
+        return call.size <= _SHORT_ANSWER or confirms(call.output)
     shows = call.profile.writes and not call.failed
     return not shows and any(action.changes for action in between)
 
@@ -147,6 +150,7 @@ def follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
     a note or a message, is about something else each time.
     """
     news = False
+    texts = texts_of(call)
     for action in between:
         if any(one.fingerprint == call.fingerprint for one in action.calls):
             if not news and action is not between[0]:
@@ -156,6 +160,7 @@ def follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
             action.fresh
             and action.news
             and not any(one.failed or one.tool == call.tool for one in action.calls)
+            and not any(text in action.calls[0].output for text in texts)  # its own words
         ):
             news = True
     return news
