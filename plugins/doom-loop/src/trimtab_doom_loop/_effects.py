@@ -23,7 +23,9 @@ from trimtab_signals import (
     CallRecord,
     confirms,
     is_aside,
+    is_next_of_series,
     mentions_failure,
+    moved,
     not_yet,
     paused,
     reports_nothing,
@@ -50,6 +52,21 @@ _SHORT = 600
 """Characters up to which a cheap look tells first whether an answer may be equal."""
 _NEAR = 0.1
 """Share by which the sizes of two pages of one kind differ."""
+
+
+def has_moved(actions: Actions) -> bool:
+    """Tell whether the last action asks just what the one before it did, and only numbers have
+    moved in the answer: so work goes on that the agent looks at. The next number of a long series
+    is none: it names what the call has made.
+    """
+    last = actions.kept[-1]
+    if last.earlier != last.number - 1 or last.earlier < 0:
+        return False
+    one, call = actions.kept[-2].calls[0], last.calls[0]
+    return any(
+        not is_next_of_series(was.value, now.value)
+        for was, now in moved(one.shape, call.shape, reads=True) or ()
+    )
 
 
 def find_changes_astray(actions: Actions, times: int) -> Loop | None:
@@ -80,7 +97,7 @@ def find_same_content(actions: Actions, times: int) -> Loop | None:
         return None
     # The words of an answer are looked at before sizes if it is short, or if they are known.
     look_first = call.size <= _SHORT or action.may_repeat is not None
-    if look_first and not actions.may_repeat(action):
+    if (look_first and not actions.may_repeat(action)) or has_moved(actions):
         return None
     near = [] if action.waits else _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
     if len(near) < fewest or confirms(call.output) or not actions.may_repeat(action):

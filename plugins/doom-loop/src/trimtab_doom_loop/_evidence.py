@@ -14,6 +14,7 @@ from math import inf, log1p
 from typing import NamedTuple
 
 from trimtab_doom_loop._actions import Action
+from trimtab_doom_loop._effects import has_moved
 from trimtab_doom_loop._excuses import watched
 from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -162,6 +163,8 @@ def worth_weighing(actions: Actions, times: int) -> bool:
         return False
     is_work = action.earlier < 0 and call.profile.writes and not call.failed
     if is_work or action.excused or actions.count_alike(call) < times or action.waits:
+        return False
+    if has_moved(actions):
         return False
     of_tool = [one for one in actions.alike_in_tool(call) if len(one.calls) == 1][::-1]
     if watched(actions, action, of_tool[0].number, [span_of(one.calls[-1]) for one in of_tool]):

@@ -28,7 +28,15 @@ from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
 from trimtab_signals._helpers import asked_of_last, helpers_of
 from trimtab_signals._normalise import normalise_text, text_of, without_times
-from trimtab_signals._novelty import Pieces, Slot, brings_nothing, moved, names_in, steps_of
+from trimtab_signals._novelty import (
+    Pieces,
+    Slot,
+    brings_nothing,
+    is_next_of_series,
+    moved,
+    names_in,
+    steps_of,
+)
 from trimtab_signals._obligation import Denial, Ending, denial_after, reason_to_stop
 from trimtab_signals._orders import NO_ORDERS, Orders, orders_in, wants_one_at_a_time
 from trimtab_signals._profiles import STATES, ToolProfiles, is_aside, name_words, tool_name
@@ -108,6 +116,7 @@ __all__ = [
     "helpers_of",
     "in_progress",
     "is_aside",
+    "is_next_of_series",
     "is_question",
     "is_wait",
     "key_line",

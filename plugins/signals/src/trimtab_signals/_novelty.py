@@ -271,8 +271,15 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
         return False
     if label & CLOCKS:
         return True
-    grown = float(b.value) - float(a.value)
-    return complains and bool(label) and (grown == 1 or 0 < grown < float(a.value) / _SERIES)
+    tally = float(b.value) - float(a.value) == 1 or is_next_of_series(a.value, b.value)
+    return complains and bool(label) and tally
+
+
+def is_next_of_series(was: str, now: str) -> bool:
+    """Tell whether a number that has grown is the next of a long series, such as one of orders."""
+    if not _NUMBER.fullmatch(was) or not _NUMBER.fullmatch(now):
+        return False
+    return 0 < float(now) - float(was) < float(was) / _SERIES
 
 
 def pieces_of(text: str, params: Any) -> Pieces:
