@@ -90,7 +90,7 @@ class Actions:
         action.alike = self._tools.get(call.tool, -1)
         if action.brought == number and len(calls) == 1 and action.alike >= 0:
             profile = call.profile  # what another look shows is news
-            if action.earlier >= 0 or not (profile.read_only or profile.command_params):
+            if action.earlier >= 0 or not (profile.read_only or call.command is not None):
                 is_new = self._note_like(action) and is_new
         kept = self.kept
         if len(kept) == self._keep:

@@ -35,7 +35,7 @@ _EDGE = 8
 """Characters of answers that may be one complaint: a glance costs next to nothing."""
 _EDGES_KEPT = 256
 """Of such characters: four of each of the calls that are kept."""
-_CLAUSES = LazyPattern(r":\s|\]\s|\n")
+_CLAUSES = LazyPattern(r":\s|\]\s|\s-\s|\n")
 """Between what complains, what it was about and the reason: "tar: a.txt: No space left"."""
 _WORD = LazyPattern(r"\w+")
 _MOST, _LEAST_SHARED = 0.7, 3
@@ -81,7 +81,11 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     exact = True
     for other in before:
         does_other = _operation(other.tool, other.command)
-        is_near = complains and does_other != does and same_reason(said, other.output)
+        is_near = (
+            does_other != does
+            and (complains or _complains(other.output))  # one of them tells what both are
+            and same_reason(said, other.output)
+        )
         ends_alike = said[-_EDGE:] == other.output[-_EDGE:] and edges_of(other)
         if said == other.output or is_near or (ends_alike and _signature(other) == signature):
             turns.add(other.turn)

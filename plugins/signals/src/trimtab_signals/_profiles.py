@@ -179,6 +179,7 @@ def guess(name: str) -> ToolProfile:
         writes=True if verb in WRITING else None,
         polling=bool(held & _WAITING),
         opaque=not verb and bool(held & _OPAQUE),
+        command_params=() if verb or held & _OPAQUE else ("command", "cmd"),
     )
 
 
