@@ -34,8 +34,8 @@ _SHORT = 300
 """Characters of an answer that says one thing, such as an error, and not what a file holds."""
 _NAME_OR_NUMBER = LazyPattern(r"(?a:\b\w*\d\w*)")
 _TEXT = LazyPattern(r'"([^"]+)"')
-_THING = LazyPattern(r'="([^"]{1,24})"')
-"""A value that names a thing; a longer one is a text."""
+_THING = LazyPattern(r'(?<==")[^"]{1,24}(?=")|(?<==)\d{2,24}')
+"""A value that names a thing; a longer one is a text, and one digit is in most answers."""
 _CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
 _LETTERS = LazyPattern(r"[^\W\d_]+")
 _FEWEST_WORDS = 2
