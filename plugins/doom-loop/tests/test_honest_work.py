@@ -603,3 +603,47 @@ def test_deeds_whose_answers_name_what_each_was_for_are_a_list():
     assert silent(actions)
     same = {"kind": "answered", "data": {"lit": [{"name": "Půda"}]}, "left_over": []}
     assert not silent([attrs.evolve(one, result=same) for one in actions] * 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("Schreib alle 30 Sekunden 'noch da' in den Kanal.", 31),
+        ("30秒ごとに信号を送ってください。", 33),
+        ("Co 2 godziny wysyłaj sygnał.", 7210),
+    ],
+)
+def test_what_the_user_wants_at_intervals_is_no_loop(asked, seconds):
+    posts = [
+        Call("post", {"text": "still here"}, {"ok": True}, at=float(seconds * n)) for n in range(9)
+    ]
+    assert silent([Message(asked), *posts])
+    assert not silent([Message("Post 'still here'."), *posts])
+
+
+def test_nobody_repeats_a_call_each_minute_by_chance():
+    posts = [Call("post", {"text": "still here"}, {"ok": True}, at=62.0 * n) for n in range(25)]
+    assert first([Message("Post 'still here' every minute."), *posts]) == 21
+
+
+def test_what_fails_at_intervals_is_told():
+    posts = [Call("post", {"text": "x"}, "error: no such channel", at=61.0 * n) for n in range(5)]
+    assert not silent([Message("Post it every minute."), *posts])
+
+
+@pytest.mark.parametrize("asked", ["501, 502, 503, 504, 505 and 506", "501-506", "501 – 506"])
+def test_a_list_of_the_user_is_gone_through(asked):
+    lent = [Call("χρέωση", {"who": 77, "book": 501 + n}, "έγινε - 15/11") for n in range(6)]
+    assert silent([Message(f"Lend Maria (77) the books {asked}"), *lent])
+    assert not silent([Message(f"Lend Maria (77) the books {asked}"), *[lent[0]] * 4])
+
+
+def test_a_number_that_moves_in_the_answer_is_news():
+    steps = (0, 4, 17, 35, 58, 81)
+    job = '{{"name": "operations/plan-r2", "metadata": {{"percentage": {}}}, "done": false}}'
+    start = Call("vorgang_starten", {"plan": "plan-r2"}, job.format(0))
+    look = Call("vorgang_abfragen", {"name": "operations/plan-r2"})
+    looks = [
+        attrs.evolve(look, result=job.format(step), at=10.0 * n) for n, step in enumerate(steps)
+    ]
+    assert silent([start, *looks])

@@ -1003,3 +1003,24 @@ def test_a_file_that_an_edit_has_changed_does_not_change_by_itself():
 
     edit = Call("edit_file", {"path": "a.py", "old": "x = 1", "new": "x = 2"}, "applied")
     assert first([read("x = 1"), edit, *[read("x = 2")] * 4]) == 4
+
+
+def test_an_agent_that_answers_its_own_messages_is_told():
+    text = "Dziękujemy za wiadomość. Odpiszemy jutro."
+    actions = []
+    for n in range(5):
+        mail = {"new": 1, "mail": {"id": 301 + n, "subject": "Re: " * n + "Karnety", "text": text}}
+        actions += [Call("odbierz", {}, mail), Call("wyslij", {"text": text}, "250 OK")]
+    assert first(actions) in (7, 9)
+
+
+def test_a_refusal_between_new_readings_is_told():
+    refused = Call("открыть", {"зона": 4}, "СБОЙ 17: клапан 4 закрыт вручную на щите")
+    looks = [Call("влажность", {"зона": 10 + n}, {"доля": 30.5 + n}) for n in range(5)]
+    assert first([one for pair in zip([refused] * 5, looks, strict=True) for one in pair]) == 6
+
+
+def test_short_notes_on_new_readings_are_no_loop():
+    note = Call("заметка", {"text": "ok"}, "принято")
+    looks = [Call("влажность", {"зона": 10 + n}, {"доля": 30.5 + n}) for n in range(5)]
+    assert first([one for pair in zip(looks, [note] * 5, strict=True) for one in pair]) is None

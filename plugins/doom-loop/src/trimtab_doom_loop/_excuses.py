@@ -54,6 +54,10 @@ _LONGER = 1.5
 _SLOWEST_TURN = 30.0
 """Where so many other pauses show how long a turn takes, one that is longer by half is chosen, for
 turns vary; so is one of half a minute, which no model takes for a call."""
+_SHORTEST_INTERVAL = 20.0
+"""Seconds that few models take for a turn; a shorter interval is kept by chance."""
+_PUNCTUAL = 1.15
+"""A turn takes time, too, which comes to the interval."""
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
@@ -102,6 +106,24 @@ def waits_as_told(actions: Actions) -> bool:
         len(calls) > 1
         and comes_back_as_told(calls[1].output, *spans[-2:])
         and not waited_too_long(spans)
+    )
+
+
+def keeps_interval(actions: Actions, items: frozenset[str]) -> bool:
+    """Tell whether the last call is made again at an interval that the user gave, in `items` of
+    what was said: so many seconds, minutes or hours, or one minute or hour.
+    """
+    last = actions.kept[-1]
+    spans = [span_of(one.calls[-1]) for one in actions.kept if one.asked == last.asked]
+    if not spaced(spans, _SHORTEST_INTERVAL) or len(spans) > CEILING_CALLS:
+        return False
+    if any(call.failed or complains(call) for call in last.calls):
+        return False
+    numbers = {1, *(int(item) for item in items if item.isdecimal())}
+    times = [number * unit for number in numbers for unit in (1, 60, 3600)]
+    return any(
+        spaced(spans, time / _PUNCTUAL) and not spaced(spans[-2:], time * _PUNCTUAL)
+        for time in times
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import attrs
@@ -12,7 +12,7 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, writes_text
 from trimtab_doom_loop._effects import Rejections, find_changes_astray, find_same_content
 from trimtab_doom_loop._evidence import find_by_evidence
-from trimtab_doom_loop._excuses import waits_as_told
+from trimtab_doom_loop._excuses import keeps_interval, waits_as_told
 from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._like_rounds import find_like_rounds
 from trimtab_doom_loop._loop import Loop, LoopKind
@@ -35,8 +35,10 @@ from trimtab_signals import (
     ToolProfiles,
     TurnRecord,
     brings_nothing,
+    complains,
     digest,
     is_aside,
+    items_of,
     normalise_text,
     orders_in,
     spaced,
@@ -182,7 +184,9 @@ class LoopProjection(CallProjection):
         else:
             self._streak = 1
         rejected, found = self._rejections.take(action.calls), None
-        if action.earlier < 0 or not waits_as_told(actions):
+        if action.earlier < 0 or not (
+            waits_as_told(actions) or keeps_interval(actions, self._orders.items)
+        ):
             if is_news:
                 found = self._found_without_effect(same_tool=same_tool)
             else:
@@ -190,7 +194,26 @@ class LoopProjection(CallProjection):
             found = found or rejected or find_same_page(actions, self._limits.times)
             if found is None and self._limits.in_doubt:
                 found = find_by_evidence(actions, self._repeats)
+            if (
+                found is not None
+                and found.kind is not LoopKind.REJECTED
+                and self._is_listed(action)
+            ):
+                found = None
         self._belongs_to(found)
+
+    def _is_listed(self, action: Action) -> bool:
+        """Tell whether an action is the first of its tool for a thing that the user lists."""
+        call = action.calls[0]
+        items = self._orders.items
+        if not items or call.failed or complains(call):
+            return False
+        alike = islice(self._actions.alike_in_tool(call), 1, None)
+        asked = items & items_of(call.params_text.lower())
+        listed = {item for item in asked if len(item) > 1}  # one digit stands in many a call
+        return not listed.issubset(
+            chain.from_iterable(items_of(one.calls[0].params_text.lower()) for one in alike)
+        )
 
     def _belongs_to(self, found: Loop | None) -> None:
         """Note the loop that the last turn belongs to, if any."""

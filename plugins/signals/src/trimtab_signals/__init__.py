@@ -38,7 +38,7 @@ from trimtab_signals._novelty import (
     steps_of,
 )
 from trimtab_signals._obligation import Denial, Ending, denial_after, reason_to_stop
-from trimtab_signals._orders import NO_ORDERS, Orders, orders_in, wants_one_at_a_time
+from trimtab_signals._orders import NO_ORDERS, Orders, items_of, orders_in, wants_one_at_a_time
 from trimtab_signals._profiles import STATES, ToolProfiles, is_aside, name_words, tool_name
 from trimtab_signals._records import (
     CallRecord,
@@ -119,6 +119,7 @@ __all__ = [
     "is_next_of_series",
     "is_question",
     "is_wait",
+    "items_of",
     "key_line",
     "leaves_running",
     "mentions_failure",

@@ -52,6 +52,14 @@ _CLAUSE = 100
 """Characters before an order in which a ban of it would stand."""
 
 
+# A number, or a name with one in it, and what lies between two numbers. Some scripts set no space.
+_ITEM = LazyPattern(
+    r"(?a:(?<![\w.,-])(?:(\d{1,6}) ?[-–—~] ?(\d{1,6})(?![\w-]|[.,]\d)|[a-z_]*\d[\w-]*))"
+)
+_MOST_ITEMS = 256
+"""Items of one list; a longer one is a file."""
+
+
 @attrs.frozen
 class Orders:
     """What the latest message of the user asks for.
@@ -60,11 +68,13 @@ class Orders:
         times: how often it wants a thing done, 0 where it doesn't say.
         alone: it wants one call at a time.
         things: how many of what it names, each in up to three words.
+        items: numbers, and names with a number in them, that it lists.
     """
 
     times: int = 0
     alone: bool = False
     things: tuple[tuple[int, str], ...] = ()
+    items: frozenset[str] = frozenset()
 
     def of_tool(self, tool: str) -> int:
         """Return how many it wants of what `tool` makes or does; 0 where it doesn't say."""
@@ -89,7 +99,22 @@ def orders_in(message: str) -> Orders:
     ]
     times = max(counts, default=0)
     things = tuple((_number(found[1]), found[2]) for found in _THINGS.finditer(text))
-    return Orders(times if times > 2 else 0, alone, things)
+    return Orders(times if times > 2 else 0, alone, things, items_of(text))
+
+
+def items_of(text: str) -> frozenset[str]:
+    """Return the numbers and the names with a number in them that stand in `text` in lower case,
+    at most 256, and the numbers of a range.
+    """
+    items: set[str] = set()
+    for found in _ITEM.finditer(text):
+        if found[1] is None:
+            items.add(found[0])
+        elif 0 < int(found[2]) - int(found[1]) < _MOST_ITEMS:
+            items.update(map(str, range(int(found[1]), int(found[2]) + 1)))
+        if len(items) >= _MOST_ITEMS:
+            break
+    return frozenset(items)
 
 
 def wants_one_at_a_time(text: str) -> bool:
