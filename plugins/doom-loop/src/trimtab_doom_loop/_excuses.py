@@ -111,11 +111,15 @@ def waits_as_told(actions: Actions) -> bool:
 
 def keeps_interval(actions: Actions, items: frozenset[str]) -> bool:
     """Tell whether the last call is made again at an interval that the user gave, in `items` of
-    what was said: so many seconds, minutes or hours, or one minute or hour.
+    what was said: so many seconds, minutes or hours, or one minute or hour. If it calls a tool that
+    waits, that wait is judged.
     """
     last = actions.kept[-1]
-    spans = [span_of(one.calls[-1]) for one in actions.kept if one.asked == last.asked]
+    same = [one for one in actions.kept if one.asked == last.asked]
+    spans = [span_of(one.calls[-1]) for one in same]
     if not spaced(spans, _SHORTEST_INTERVAL) or len(spans) > CEILING_CALLS:
+        return False
+    if any(one.waits and one not in same for one in actions.since(same[0].number)):
         return False
     if any(call.failed or complains(call) for call in last.calls):
         return False

@@ -276,7 +276,12 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
 
 
 def is_next_of_series(was: str, now: str) -> bool:
-    """Tell whether a number that has grown is the next of a long series, such as one of orders."""
+    """Tell whether a number that has grown is the next of a long series, such as one of orders.
+
+    Args:
+        was: the number as it stood in an answer before.
+        now: as it stands in the answer of an equal call.
+    """
     if not _NUMBER.fullmatch(was) or not _NUMBER.fullmatch(now):
         return False
     return 0 < float(now) - float(was) < float(was) / _SERIES

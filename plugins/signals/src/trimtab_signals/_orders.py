@@ -105,6 +105,9 @@ def orders_in(message: str) -> Orders:
 def items_of(text: str) -> frozenset[str]:
     """Return the numbers and the names with a number in them that stand in `text` in lower case,
     at most 256, and the numbers of a range.
+
+    Args:
+        text: such as "books 41-47 and b12".
     """
     items: set[str] = set()
     for found in _ITEM.finditer(text):
