@@ -506,6 +506,25 @@ def other_times(case: Case) -> Case | None:
     return case
 
 
+def _at_a_pace(seconds: float) -> Transformation:
+    """Return a change after which a loop goes on as fast as a model answers that takes so long."""
+
+    def change(case: Case) -> Case | None:
+        if case["expected"] != "fire" or any("mono" in item for item in case["calls"]):
+            return None
+        for item in case["calls"]:
+            if "t" in item:
+                item["t"] = seconds * (1 + item.get("turn", 0))
+        return case
+
+    return change
+
+
+TRANSFORMATIONS["turns-of-a-second"] = _at_a_pace(1.0)
+TRANSFORMATIONS["turns-of-9-seconds"] = _at_a_pace(9.0)
+TRANSFORMATIONS["turns-of-25-seconds"] = _at_a_pace(25.0)
+
+
 # Runs ------------------------------------------------------------------------------------------
 
 

@@ -1024,3 +1024,15 @@ def test_short_notes_on_new_readings_are_no_loop():
     note = Call("заметка", {"text": "ok"}, "принято")
     looks = [Call("влажность", {"зона": 10 + n}, {"доля": 30.5 + n}) for n in range(5)]
     assert first([one for pair in zip(looks, [note] * 5, strict=True) for one in pair]) is None
+
+
+def test_a_date_is_no_number_of_things_that_failures_make():
+    asked = Message("Put a car on the Friday 14 June morning sailing.")
+    refused = Call("book_sailing", {"code": "X"}, "REJECTED 17: no sailing X", outcome="error")
+    assert play([asked, *[refused] * 3]).texts[0].startswith("Turn 3: You made the call")
+
+
+def test_the_first_call_of_a_run_shows_how_long_a_turn_takes():
+    look = Call("lift_status", {"lift": "A"}, "A: STÅR sedan 10.42. Status stoppad.")
+    looks = [attrs.evolve(look, at=5.0 * n + 5.0) for n in range(4)]
+    assert first(looks) == 2

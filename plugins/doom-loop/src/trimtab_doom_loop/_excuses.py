@@ -224,6 +224,9 @@ def _turn_of(actions: Actions, look: CallRecord) -> float:
         if earlier.ended and later.ended
         if later is first or later.fingerprint != look.fingerprint
     ]
+    began = calls[0].ended or 0.0  # since the run was opened
+    if not others and actions.kept[0].number == 0 and 0 < began < _SLOWEST_TURN:
+        others = [began]
     if not others:
         return _LONGER_THAN_A_TURN
     return min(_SLOWEST_TURN, max(APART, _LONGER * sorted(others)[(len(others) - 1) // 2]))

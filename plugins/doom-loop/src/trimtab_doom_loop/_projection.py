@@ -276,10 +276,11 @@ class LoopProjection(CallProjection):
 
     def _allow(self) -> None:
         """Allow as many as the user asks for of what a tool does, unless it only looks. If its
-        calls differ, the number is theirs.
+        calls differ, the number is theirs; what fails does none of them.
         """
         actions = self._actions
-        tools = {one.tool: one for action in actions.kept for one in action.calls if not one.reads}
+        done = (one for action in actions.kept for one in action.calls if not one.reads)
+        tools = {one.tool: one for one in done if not complains(one)}
         wanted = [
             self._orders.of_tool(tool)
             for tool, one in tools.items()
