@@ -24,7 +24,7 @@ from trimtab_signals._answers import confirms, finds_nothing, in_progress
 from trimtab_signals._canonical import plain
 from trimtab_signals._failure_lines import sounds_like_failure
 from trimtab_signals._failures import error_signature
-from trimtab_signals._normalise import lowered
+from trimtab_signals._normalise import lowered, without_times
 from trimtab_signals._profiles import ToolProfiles, is_aside
 from trimtab_signals._records import CallRecord, SavedCall, record_of
 from trimtab_signals._shell import operation
@@ -56,7 +56,7 @@ def edges_of(call: CallRecord) -> tuple[str, ...]:
     """Return how a call's answer ends and how its clauses begin, if it may be a complaint."""
     if call.failed or not _SHORTEST <= call.size <= _LONGEST or call.outcome is not _OK:
         return ()
-    said = call.output
+    said = without_times(call.output)
     if said[0] in "{[" and not _CODE.search(said):
         return ()  # "ok" in an object has many forms, a failure mostly a code
     if ": " not in said:
@@ -71,7 +71,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     A success of the same operation ends the count. Different operations that are told the very same
     have nothing in common but what keeps them from it.
     """
-    said, does = call.output, _operation(call.tool, call.command)
+    said, does = without_times(call.output), _operation(call.tool, call.command)
     coded = _CODE.search(said) is not None
     done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
     if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
@@ -80,18 +80,18 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
     exact = True
     for other in before:
-        does_other = _operation(other.tool, other.command)
+        does_other, told = _operation(other.tool, other.command), without_times(other.output)
         is_near = (
             does_other != does
-            and (complains or _complains(other.output))  # one of them tells what both are
-            and same_reason(said, other.output)
+            and (complains or _complains(told))  # one of them tells what both are
+            and same_reason(said, told)
         )
-        ends_alike = said[-_EDGE:] == other.output[-_EDGE:] and edges_of(other)
-        if said == other.output or is_near or (ends_alike and _signature(other) == signature):
+        ends_alike = said[-_EDGE:] == told[-_EDGE:] and edges_of(other)
+        if said == told or is_near or (ends_alike and _signature(other) == signature):
             turns.add(other.turn)
             calls.add(other.fingerprint)
-            exact = exact and said == other.output
-            if said == other.output or is_near or call.tool != other.tool:
+            exact = exact and said == told
+            if said == told or is_near or call.tool != other.tool:
                 operations.add(does_other)
         elif not other.failed and does_other == does:
             break
