@@ -128,7 +128,7 @@ def test_a_text_is_short_and_names_no_tool_that_nobody_asked_for(moment: Moment)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [*fit.SETS, "thirteenth", "fourteenth"])
+@pytest.mark.parametrize("number", [*fit.SETS, "thirteenth", "fourteenth", "fifteenth"])
 def test_no_text_of_a_pass_names_a_tool_that_does_harm(number: str) -> None:
     for moment in moments.read(RESULTS.parent / f"moments_{number}.jsonl"):
         _, text = passes.text_of(moment)
@@ -447,6 +447,7 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
         ("twelfth", 0),
         ("thirteenth", 0),
         ("fourteenth", 0),
+        ("fifteenth", 0),
     ],
 )
 def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int) -> None:
@@ -461,7 +462,17 @@ def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int)
 
 @pytest.mark.parametrize(
     "number",
-    ["seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth"],
+    [
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eleventh",
+        "twelfth",
+        "thirteenth",
+        "fourteenth",
+        "fifteenth",
+    ],
 )
 def test_the_texts_of_a_pass_are_those_of_its_plan(number: str) -> None:
     plan = (RESULTS.parent / "PLAN.md").read_text(encoding="utf-8")

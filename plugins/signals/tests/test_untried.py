@@ -468,6 +468,8 @@ def test_a_look_at_something_else_is_not_proposed_however_few_tools_there_are():
         ("AskUserQuestion Read", {WayOut.ASK: "AskUserQuestion"}),
         ("request_user_input exec", {WayOut.ASK: "request_user_input"}),
         ("vent_minutter ventilate", {WayOut.LATER: "vent_minutter"}),
+        ("varakozas varos_lista", {WayOut.LATER: "varakozas"}),
+        ("hoi_nguoi_dung hoi_vien", {WayOut.ASK: "hoi_nguoi_dung"}),
         ("attendre espera_lista", {WayOut.LATER: "attendre"}),
         ("vanta_minuter varna", {WayOut.LATER: "vanta_minuter"}),
         ("vendeg_kerdezese szoba_cseréje", {WayOut.ASK: "vendeg_kerdezese"}),
@@ -645,6 +647,36 @@ def test_a_step_is_proposed_if_it_is_likelier_than_any_other_tool(change, first)
     found = untried(BOOK, "start_brew", {"vat": "V1"}, answer, {**SAYS, **change})
 
     assert found[0] == first
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "prepares"),
+    [
+        ("git_log", "Show the latest commits of the current branch.", False),
+        ("log_in", "Log in to the shop.", True),
+        ("load_map", "Show a map.", False),
+        ("fetch_tags", "Download tags from the remote.", True),
+    ],
+)
+def test_what_only_shows_something_prepares_nothing(name, description, prepares):
+    assert words_of_tool(name, description, frozenset()).prepares is prepares
+
+
+@pytest.mark.parametrize(
+    ("description", "found"),
+    [
+        ("Opens the window.", "open_window"),
+        ("Opens the window by force; damages the drive.", None),
+        ("Öffnet das Fenster mit Gewalt und beschädigt den Antrieb.", None),
+        ("Emergency: opens the window.", None),
+        ("Opens the window, at no cost.", "open_window"),
+    ],
+)
+def test_what_does_damage_is_not_proposed(description, found):
+    told = {"open_window": description, "close_shop": "Ends the day.", "sweep": "Sweeps."}
+    answer = "window is closed, it has to be open"
+    named = untried({**told, "air": ""}, "air", {"room": 4}, answer, told)
+    assert (named[0] if named else None) == found
 
 
 def test_a_word_with_an_accent_is_that_of_a_name_without():

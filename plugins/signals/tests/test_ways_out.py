@@ -3,6 +3,7 @@
 import pytest
 
 from trimtab_signals import WayOut, advice, asked_by
+from trimtab_signals._forms import counts_choices
 
 
 @pytest.mark.parametrize(
@@ -405,6 +406,28 @@ def test_a_span_of_time_is_no_bound_of_a_smaller_number(answer):
     asked = asked_by(answer, given="get_level(chamber=2)", failed=True)
 
     assert asked is not None and asked.way == WayOut.LATER and asked.seconds == 360
+
+
+def test_a_sentence_in_an_object_is_quoted_alone():
+    answer = '{"status": 422, "error": "the plate should be one of those on record \\"A\\""}'
+    asked = asked_by(answer, given="park(plate='X')", failed=True)
+
+    assert asked is not None
+    assert asked.said == 'the plate should be one of those on record "A"'
+
+
+@pytest.mark.parametrize(
+    ("answer", "chooses"),
+    [
+        ("2 khách trùng tên: KH-118 (Honda Wave, quận 3); KH-342 (Yamaha Sirius)", True),
+        ("3 matches: C12, C14 and C15", True),
+        ("2 of C12, C14 and C15", False),
+        ("12 rows: C12, C14", False),
+        ("1 match: C12", False),
+    ],
+)
+def test_a_few_things_that_are_counted_are_a_choice(answer, chooses):
+    assert counts_choices(answer) is chooses
 
 
 def test_an_upper_bound_in_seconds_is_one_of_a_larger_number():

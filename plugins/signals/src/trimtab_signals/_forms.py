@@ -9,6 +9,7 @@ is wanted. All of it holds for answers of calls that failed: elsewhere numbers a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 
@@ -39,6 +40,7 @@ _NUMBER = LazyPattern(
 _GROUPED = LazyPattern(r"(?<=\d)[ ,.\u202f](?=\d{3}(?:\D|\Z))")
 _STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A)[45]\d\d\b|\b(?:code|error|status)\W{1,4}\d{3,6}\b")
 _STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 500, 502, 503})
+_SIGNED = LazyPattern(r"(?<![\w.,:/)-])[-\u2212]?\d{1,6}(?:\.\d{1,4})?(?![\w:/-]|[.,]\d)")
 _WHOLE = LazyPattern(r"(?!0\d)\d{1,9}(?:\.\d{1,4})?")
 _LABEL = LazyPattern(
     r"\A\W{0,3}(?:[A-Z]{2,20}\w{0,9} |\w{1,20}: ?)\d{1,5}(?![\w.,%])"
@@ -123,6 +125,9 @@ _SAMPLE = LazyPattern(
     r"(?<![\w-])(?!RFC|ISO)(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?(?<!RFC )(?<!ISO )"
     r"\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
 )
+_VERSION = LazyPattern(r"(?<![\w.-])\d{1,4}\.\d{1,4}\.\d{1,4}(?![\w-]|\.\d)")
+_SHORT_VERSION = LazyPattern(r"\d{1,4}(?:\.\d{1,4})?")
+"""A number in three parts, and one that lacks some of them."""
 _NAMED_FIELD = LazyPattern(
     r'(?<!\w)(?:missing\w*|required\w*|fields?|param\w*|argument\w*|property|path|pointer|loc)"?'
     r'\s{0,3}[:=]\s{0,3}\[?\s{0,3}(?:"(?:body|path|query)",\s?)?"(?:body)?[/#.]{0,2}([a-z_]\w{1,30})"'
@@ -359,6 +364,23 @@ def _told(text: str) -> list[float]:
     return [number for number in told if is_few or number not in _STATUSES or number in ends]
 
 
+def _below_zero(text: str, _: str, arguments: _Arguments) -> Change | None:
+    """Return the bound that a number is beyond where one of them is below zero."""
+    told = [
+        float(one.replace("\u2212", "-"))
+        for one in _SIGNED.findall(_TIME_OF_DAY.sub(" ", text.replace("..", " ")))
+    ]
+    numbers = {key: float(one) for key, one in arguments.items() if _SIGNED.fullmatch(one)}
+    named = [key for key, number in numbers.items() if number in told or is_named(key, text)]
+    if len(named) != 1 or min([*told, numbers[named[0]]]) >= 0:
+        return None
+    number = numbers[named[0]]
+    bounds = sorted(set(told) - {number})
+    if len(bounds) != 2 or bounds[0] <= number <= bounds[1]:
+        return None
+    return instead(named[0], f"{bounds[0] if number < bounds[0] else bounds[1]:g}", arguments)
+
+
 def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the bound that stands beside a number that was given."""
     text = _TIME_OF_DAY.sub(" ", text)
@@ -541,6 +563,8 @@ def _sampled(text: str, _: str, arguments: _Arguments) -> Change | None:
             part = _in_digits(sample, value) if sample.isdigit() else _alike(sample, value)
             if part:
                 return instead(key, part, arguments)
+        if _VERSION.search(text) is not None and _SHORT_VERSION.fullmatch(value) is not None:
+            return instead(key, value + ".0" * (2 - value.count(".")), arguments)
     return None
 
 
@@ -594,6 +618,7 @@ _MAKERS: tuple[Callable[[str, str, _Arguments], Change | None], ...] = (
     formed,
     _offered,
     _shortened,
+    _below_zero,
     _bounded,
 )
 """The surest form first; an example is the least sure."""
@@ -639,6 +664,7 @@ _RANGE_OF_IDS = LazyPattern(
 _CODE = LazyPattern(r"[;{}=<>()]")
 _ALIKE = LazyPattern(r"(?<![\w.,:/-])(?:(\d{4,6}|\d{3}),? (?:\w{1,5} )?\d{3,6}(?![\w:/-]|\.\d))")
 """Two ids of digits side by side."""
+_COUNT = LazyPattern(r"\W{0,3}([2-4]) ?[^\W\d]")
 _NUMBERED = LazyPattern(r"(?<![\w-])([^\W\d_a-z]{1,4}-?)(\d{1,6})(?![\w-])")
 _EITHER = LazyPattern(
     r"(?<![\w-])([^\W\d_a-z]{1,4}-?)(\d{1,6})(?:,? \w{1,4} | ?/ ?)\1(?!\2\b)\d{1,6}(?![\w-])"
@@ -733,6 +759,17 @@ def several_of(text: str, arguments: _Arguments) -> str:
             if _WORDS.fullmatch(value) and _EITHER.search(_RANGE_OF_IDS.sub(" ", text)):
                 return value
     return ""
+
+
+def counts_choices(text: str) -> bool:
+    """Return whether an answer counts a few things and lists them by their ids: a name that was
+    given is that of each of them.
+    """
+    count = _COUNT.match(text)
+    if count is None:
+        return False
+    kinds = Counter(kind for kind, _ in set(_NUMBERED.findall(text)))
+    return max(kinds.values(), default=0) == int(count[1])
 
 
 def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:

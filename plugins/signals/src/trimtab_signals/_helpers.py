@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from trimtab import GuidanceContext
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
+from trimtab_signals._forms import counts_choices
 from trimtab_signals._normalise import unaccented
 from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
@@ -24,7 +25,7 @@ from trimtab_signals._ways_out import (
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
 _WAITS = LazyPattern(
     r"\A(?:aguard|aspett|astept|attend|bekle|cek|čak|ček|chờ|czek|đợi|esper|gaid|lauk|odot|oota|poczek"
-    r"|počk|tunggu|várj|varj|vent|vant|vänt|wacht|wart|zachek|зачек|чека|ожид|подожд|ждать|περιμ|انتظ"
+    r"|počk|tunggu|v[aá]r(?:ak|j|\b)|vent|vant|vänt|wacht|wart|zachek|зачек|чека|ожид|подожд|ждать|περιμ|انتظ"
     r"|המתן|รอ|等|待|기다|대기)"
 )
 """The beginning of "wait" in the languages that tools are named in."""
@@ -52,6 +53,8 @@ _OTHER_WORDS = LazyPattern(r"ask|demand(?!e)|que")
 """The beginning of English words for it, and of one for a claim: they say less of who is asked."""
 _WRITING = frozenset({"contact", "message"})
 """What is followed by whom to write to, and by nothing else, where a person can be asked."""
+_LONGEST_NAME = 3
+"""Words of a name that is one of a person and a question."""
 _CHOICE = LazyPattern(r"[(\uff08]\w[\w ]{0,20}(?: ?/ ?\w[\w ]{0,20}){1,3}[)\uff09]")
 """Words in brackets, of which one is wanted: (left / right)."""
 _SHORT = 400
@@ -76,14 +79,13 @@ def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | N
     seconds = tells_when(call.output) if WayOut.LATER in has else None
     if seconds is not None and (asked is None or puts_a_span(asked, call.output, seconds)):
         return Asked(WayOut.LATER, call.output, seconds)
-    if asked is not None or not call.failed:
+    if asked is not None or WayOut.ASK not in has:
         return asked
     given = describe_call(call, LONGEST_DESCRIPTION)
     # what only the user has was left out, or has to be chosen
     is_left = lacks_value(given) and not _PATH.search(given)
-    if WayOut.ASK in has and (is_left or _CHOICE.search(call.output)):
-        return Asked(WayOut.ASK, call.output)
-    return None
+    chooses = is_left or _CHOICE.search(call.output) if call.failed else counts_choices(call.output)
+    return Asked(WayOut.ASK, call.output) if chooses else None
 
 
 def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:
@@ -143,12 +145,14 @@ def _questions(told: str) -> bool:
 
 
 def _asks_by_name(words: Sequence[str]) -> bool:
-    """Return whether the two words of a name are a person and a question; names lack accents."""
-    if len(words) != 2:
+    """Return whether a name is that of a person and a question; names lack accents."""
+    if not 2 <= len(words) <= _LONGEST_NAME:
         return False
-    for asks, whom in (words, words[::-1]):
+    for asks, whom in ((words[0], words[1:]), (words[-1], words[:-1])):
         found = _QUESTIONS.match(asks) or _PLAIN_QUESTIONS.match(asks)
-        if found is not None and not _OTHER_WORDS.match(asks) and names_a_person(whom):
+        if found is None or _OTHER_WORDS.match(asks) or not names_a_person(" ".join(whom)):
+            continue
+        if len(whom) == 1 or not any(map(names_a_person, whom)):  # else it is about a person's list
             return True
     return False
 

@@ -55,6 +55,8 @@ _SHOWS = LazyPattern(
     r"|comprueb|controll?a\b|ellenőr|kontroll?(?:er|iert|uje)|legge|liest|lit\b|lee\b|lees|læs|läs(?!s)|odczyt"
     r"|olvas|prüf|读取|讀取|sprawdz|tarkist|verific|vérif|перевір|провер|проверя|чита|检查|確認|확인)"
     r"|\b(?:göster\w{0,3}|listele\w{0,3}|दिखा\S{0,3}(?: है)?)\Z"
+    # in German, Dutch and Hungarian the verb may end a name
+    r"|\b(?:ab|an|auf|op|weer)?(?:fragen|lesen|listen|rufen|zeigen|lezen|tonen|vragen|kérdezés|listázás)\Z"
     r"|(?:一覧|表示|見る|確認する|보여|조회|표시|확인)[\w ]{0,5}\Z"
 )
 _SEEKS = LazyPattern(
@@ -62,7 +64,8 @@ _SEEKS = LazyPattern(
     r"|otsi|pretraž|procur|recherch|retrouv|such|szuk|søg|søk|sok\b|sök|talál|tìm|trouv|trova|vind"
     r"|vyhled|wyszuk|znajd|zoek|slår\b.{0,60}\b(?:op|opp|upp)\b|αναζητ|βρίσκ|знаход|ищет|наход|найти|поиск"
     r"|търс|шука|מוצא|מחפש|بحث|يبحث|ค้น|搜尋|搜索|查找)"
-    r"|\b(?:arar?|bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z|(?:検索|探|調べ|검색|찾)\w{0,4}\Z"
+    r"|\b(?:(?:auf|op)?(?:suchen|zoeken)|nachschlagen|arar?|bulur|keres\w{0,2}|खोज\S{0,3}(?: है)?)\Z"
+    r"|(?:検索|探|調べ|검색|찾)\w{0,4}\Z"
 )
 _TELLS = LazyPattern(
     r"\A(?:erläut|explic[aăá]|expliqu|forklar|(?:meg)?magyaráz|obja[sšś]n|razlož|selgita|selit"
@@ -95,11 +98,15 @@ _PREPARING = frozenset(
 )  # fmt: skip
 """Verbs of what comes before the work, and takes nothing away."""
 _COSTS = LazyPattern(
-    r"(?i)(?<![^\W\d_])(?:all|although|anyway|back to|bypass|costs?|disable|ever(?:y\w+)?|force"
-    r"|good|ignore|instead|lost|off|pays?|over\w{4,12}|skip|waive"
+    r"(?i)(?<![^\W\d_])(?:all|although|anyway|back to|bypass|(?<!no )costs?|disable|emergency"
+    r"|ever(?:y\w+)?|force|good|ignore|instead|lost|off|pays?|over\w{4,12}|skip|waive"
     # without something, in the languages that descriptions are written in
     r"|bez|fără|ilman|nélkül|ohne|olmadan|sans|sem|senza|sin|tanpa|uden|utan|uten|zonder|без|χωρίς"
-    r"|بدون|ללא)(?![^\W\d_])|없이"
+    r"|بدون|ללא)(?! (?:c[ou]s[tť]|kost|frais|gebühr|gast|spes|opłat|poplat|ücret|biaya))"
+    r"(?![^\W\d_])|없이"
+    # what does damage, in those languages
+    r"|(?<![^\W\d_])(?:be?schäd|beschadig|damag|dañ|danific|dannegg|deterior|endommag|hasar|poškod|poškoz"
+    r"|skad|uszk|vahing|пошк|повре|повреж|βλάπ|φθείρ)|損|损|손상|تلف"
 )
 """What a name or a description says of a change that nobody makes only to go on."""
 _CLAUSE = LazyPattern(r"[.,;:(。、।]")
@@ -225,7 +232,7 @@ def words_of_tool(name: str, description: str, common: frozenset[str]) -> ToolWo
         forms=Forms(every),
         explains=any(stem(word) in _EXPLAINING for word in (verb, *words)),
         on_files=FILES.issuperset(stem(word) for word in words if word != verb),
-        prepares=not verbs.isdisjoint(_PREPARING),
+        prepares=not verbs.isdisjoint(_PREPARING) and (verb in _PREPARING or verb not in _READS),
         takes=not verbs.isdisjoint(_TAKING),
         costs=_COSTS.search(f"{' '.join(full)} {description}") is not None,
     )

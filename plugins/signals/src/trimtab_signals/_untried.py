@@ -102,16 +102,16 @@ class Evidence:
 
 WEIGHTS = Evidence(
     answer=0.9,
-    news=1.7,
+    news=1.6,
     task=1.1,
     tried=0.8,
     fields=0.7,
     finds=1.7,
     finds_named=1.5,
-    explains=0.9,
-    prepares=1.3,
+    explains=1.0,
+    prepares=1.4,
     takes=-1.2,
-    costs=-1.7,
+    costs=-2.2,
     called=-2.6,
 )
 """Logarithms of odds, from `python tests/bench/words fit`; `_NONE` is that of naming no tool."""
@@ -125,7 +125,7 @@ _ONE_WORD = 1.1
 _NONE = 1.0
 _LIKELY_LOOK = 0.2
 _LIKELY_CHANGE = 0.4
-"""With these, and weights of the other sets, each set's moments get the right tool at 140 of 180,
+"""With these, and weights of the other sets, each set's moments get the right tool at 150 of 188,
 and none that does harm. A look that does not help does none, a change may."""
 
 

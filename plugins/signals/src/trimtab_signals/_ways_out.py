@@ -92,6 +92,8 @@ _SECONDS = LazyPattern(
     r"|(?<![A-Za-z\d.,:])(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초|detik|giây|saniye"
     r"|วินาที|ثان[يی]|שניות|δευτ|másodp)"
 )
+_TOLD = LazyPattern(r'"((?:[^"\\]|\\.){20,400})"')
+"""A sentence in an object."""
 _UNIT = LazyPattern(r"(?i)min|se[ckg]|dur|time")
 _DURATION = LazyPattern(r"(?<!\w)PT(?=\d)(?:(\d{1,4})M)?(?:(\d{1,5})S)?(?!\w)")
 _MINUTES = LazyPattern(
@@ -520,7 +522,10 @@ def _come_back(asked: Asked, tool: str, helper: str) -> str:
 def _line(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    return text[start : end if end >= 0 else len(text)].strip()
+    line = text[start : end if end >= 0 else len(text)].strip()
+    told = (part for part in _TOLD.finditer(line) if part.start() <= at - start < part.end())
+    said = next(told, None) if line[:1] in ("{", "[") else None
+    return line if said is None else said[1].replace('\\"', '"')
 
 
 def comes_back_as_told(said: str, earlier: Span, later: Span) -> bool:
