@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 import time
 from itertools import pairwise
@@ -172,6 +173,41 @@ def test_a_call_is_answered_and_recorded(execute, run, tool):
     assert (recorded.tool, recorded.params, recorded.call_id) == (tool, {"path": "a.py"}, "c1")
     assert (recorded.outcome, recorded.result) == (outcome, text)
     assert recorded.error == (None if outcome is Outcome.OK else text)
+
+
+def test_what_is_no_result_is_told_to_the_author(execute, caplog):
+    execute(ToolCall("odd", {"path": "a.py"}, "c1"))
+
+    assert "The tool 'odd' failed, as the handler returned int instead of" in caplog.text
+
+
+def takes_no_context(params): ...
+def takes_another(params, ctx): ...
+def takes_more(params, extra, *, context): ...
+def takes_no_params(*, context): ...
+
+
+@pytest.mark.parametrize(
+    "handler", [takes_no_context, takes_another, takes_more, takes_no_params, lambda: None]
+)
+def test_a_handler_that_no_call_fits_is_refused(handler):
+    name = handler.__name__ if handler.__name__.isidentifier() else "handler"
+    with pytest.raises(TypeError, match=rf"write: def {name}\(params, \*, context\): …"):
+        Tool("read", "Read.", Path, handler)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda params, context: "",
+        lambda params, *, context, more=1: "",
+        lambda *args, **kwargs: "",
+        lambda params, **others: "",
+        functools.partial(lambda root, params, *, context: "", "/"),
+    ],
+)
+def test_a_handler_that_calls_fit_is_taken(handler):
+    assert Tool("read", "Read.", Path, handler).handler is handler
 
 
 INVALID = {

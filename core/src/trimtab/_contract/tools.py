@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import attrs
 
 from trimtab._types.errors import ToolError
-from trimtab._types.options import function, names_known, text, yes_or_no
+from trimtab._types.options import function, misfit, names_known, text, yes_or_no
 from trimtab._types.resources import Filesystem
 from trimtab._types.text import as_text
 
@@ -150,6 +150,17 @@ class ToolHandler(Protocol[Params_contra, Value]):
         ...
 
 
+def _takes_a_call(tool: Any, _: object, handler: Any) -> None:
+    wrong = misfit(handler, None, context=None)
+    if wrong is not None:
+        name = getattr(handler, "__name__", "")
+        name = name if name.isidentifier() else "handler"
+        raise TypeError(
+            f"handler of the tool {tool.name!r} can't be called as handler(params, context=…): "
+            f"{wrong}; write: def {name}(params, *, context): …"
+        )
+
+
 @names_known()
 @attrs.frozen
 class Tool(Generic[Params, Value]):
@@ -174,7 +185,7 @@ class Tool(Generic[Params, Value]):
     name: str = attrs.field(validator=text(needed=True))
     description: str = attrs.field(validator=text())
     params: type[Params]
-    handler: ToolHandler[Params, Value] = attrs.field(validator=function)
+    handler: ToolHandler[Params, Value] = attrs.field(validator=[function, _takes_a_call])
     sequential: bool = attrs.field(default=False, kw_only=True, validator=yes_or_no())
 
     def __attrs_post_init__(self) -> None:

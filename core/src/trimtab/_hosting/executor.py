@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from trimtab._types.limits import Heartbeat
 
 T = TypeVar("T")
+LOG = logging.getLogger("trimtab")
 
 
 def start(work: Callable[[], T]) -> Future[T]:
@@ -310,6 +312,7 @@ class _Bound:
             result = ToolResult.ok(message=result)
         if not isinstance(result, ToolResult):
             what = f"the handler returned {type(result).__name__} instead of a ToolResult"
+            LOG.warning("The tool %r failed, as %s.", self.tool.name, what)
             raise ToolError(f"{self.tool.name}: {what}")
         outcome = Outcome.OK if result.success else Outcome.ERROR
         return ToolAnswer(self.call, replace_surrogates(result.render()), outcome)

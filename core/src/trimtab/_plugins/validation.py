@@ -15,6 +15,7 @@ from trimtab._events import DecisionPoint, Provenance, ProviderKind
 from trimtab._plugins import WORDS
 from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, ProviderConfig
 from trimtab._types.errors import ProviderInvalid, ProviderOptionsError
+from trimtab._types.options import misfit
 from trimtab._types.text import (
     as_text,
     describe_error,
@@ -43,17 +44,12 @@ def check_positional(method: Callable[..., Any], name: str, who: str) -> None:
 
 def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: bool) -> None:
     """Hold a protocol's method against the call that core makes."""
-    try:
-        signature = inspect.signature(method)
-    except (TypeError, ValueError):
-        return  # built in C, or hiding its signature
-    try:
-        signature.bind(context=None) if by_keyword else signature.bind(None)
-    except TypeError as error:
+    wrong = misfit(method, context=None) if by_keyword else misfit(method, None)
+    if wrong is not None:
         line = f"def {name}(self, {'*, ' * by_keyword}context): …"
         raise ProviderInvalid(
-            f"{name} of the {who} can't be called with a context: {error}; write: {line}"
-        ) from None
+            f"{name} of the {who} can't be called with a context: {wrong}; write: {line}"
+        )
 
 
 def check_synchronous(method: Callable[..., Any], name: str, who: str) -> None:

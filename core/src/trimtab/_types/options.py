@@ -205,6 +205,24 @@ def function(_: object, attribute: Any, value: Any) -> None:
         raise TypeError(f"{attribute.name} must be a function, not {shown(value)}")
 
 
+def misfit(function: Callable[..., Any], *given: None, **named: None) -> str | None:
+    """Return why a function can't be called with such arguments; None if it can.
+
+    None, too, for one that is built in C or hides its signature.
+    """
+    from inspect import signature
+
+    try:
+        expected = signature(function)
+    except (TypeError, ValueError):
+        return None
+    try:
+        expected.bind(*given, **named)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
 def yes_or_no(*, optional: bool = False) -> Validator:
     words = "True, False or None" if optional else "True or False"
 
