@@ -204,7 +204,64 @@ def test_what_is_wrong_is_named_with_file_table_and_key(write, text, message):
 
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
-    assert str(caught.value).isprintable()
+    assert all(line.isprintable() for line in str(caught.value).split("\n"))
+
+
+MISTAKES = """
+alow = []
+require = [1, "a b c"]
+
+[prompts."a/b"]
+guidanc = []
+guidance_limit = "x"
+feedback_delivery = "some"
+guidance = [{ use = "one", max_per_turns = 1, max_per_turn = 0, holdout = 2, options = 3 }, 5]
+feedback = [{ use = "two", every_n_second = 30, every_n_calls = 0, optional = 1 }, { ues = "x" }]
+completion = "checker"
+budget = { max_token = 5, max_turns = 0, max_calls = "x" }
+
+[prompts.other]
+completon = []
+
+[prompts.a.b]
+guidance = []
+"""
+WORDS = """
+: unknown key 'alow'
+: require must be an array of texts, not 1
+: require holds 'a b c'
+[prompts."a/b"]: unknown key 'guidanc'
+[prompts."a/b"]: guidance_limit must be
+[prompts."a/b"]: feedback_delivery must be
+guidance[0]: unknown key 'max_per_turns'
+guidance[0]: one: max_per_turn must be
+guidance[0]: one: holdout must be
+guidance[0]: options must be a table
+guidance[1]: write a name
+feedback[0]: unknown key 'every_n_second'
+feedback[0]: two: every_n_calls must be
+feedback[0]: optional must be true or false
+feedback[1]: unknown key 'ues'
+feedback[1]: the key 'use' must name
+[prompts."a/b"]: completion must be an array
+[prompts."a/b".budget]: unknown key 'max_token'
+[prompts."a/b".budget]: max_turns must be
+[prompts."a/b".budget]: max_calls must be
+[prompts.other]: unknown key 'completon'
+[prompts.a]: a prompt's name is one key
+"""
+
+
+def test_all_that_is_wrong_in_a_file_is_named_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "trimtab.toml"
+    path.write_text(MISTAKES, encoding="utf-8")
+
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(path)
+
+    lines, words = str(caught.value).split("\n"), WORDS.split("\n")[1:-1]
+    assert [one for one in words if not any(one in line for line in lines)] == []
+    assert len(lines) == len(words)
 
 
 def test_messages_about_pyproject_name_its_tables(write):

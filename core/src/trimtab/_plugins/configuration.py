@@ -244,21 +244,23 @@ class Place:
     file: str
     table: tuple[str, ...] = ()
     detail: str = ""
+    found: list[str] = attrs.field(factory=list, eq=False, repr=False)
 
     def into(self, *keys: str) -> Place:
         return attrs.evolve(self, table=self.table + keys)
 
-    def error(self, what: str) -> ConfigurationError:
+    def wrong(self, what: str) -> None:
+        """Take note of a mistake; all of a file are named at once."""
         table = ".".join(k if _BARE.fullmatch(k) else f'"{k}"' for k in self.table)
         parts = (self.file, f"[{table}]" if table else "", self.detail)
-        return ConfigurationError(f"{', '.join(filter(None, map(sanitize, parts)))}: {what}")
+        self.found.append(f"{', '.join(filter(None, map(sanitize, parts)))}: {what}")
 
 
 def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
-    _check(data, keys_of(Configuration), place)
+    _known(data, keys_of(Configuration), place)
     prompts = _of(dict, data.get("prompts", {}), "prompts", place)
     hosts = _of(dict, data.get("hosts", {}), "hosts", place)
-    return Configuration(
+    read = Configuration(
         prompts={
             name: _prompt(table, place.into("prompts", name)) for name, table in prompts.items()
         },
@@ -268,21 +270,27 @@ def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
         allow=_texts(data, "allow", place) if "allow" in data else None,
         require=_requirements(data, place),
     )
+    if place.found:
+        raise ConfigurationError("\n".join(place.found))
+    return read
 
 
-def _check(table: Mapping[str, Any], keys: Sequence[str], place: Place) -> None:
+def _known(table: Mapping[str, Any], keys: Sequence[str], place: Place) -> dict[str, Any]:
+    """Return what stands under known keys."""
     for key in table:
         if key not in keys:
-            raise place.error(
+            place.wrong(
                 f"unknown key {sanitize(key, 80)!r}.{_hint(key, keys)} "
                 f"Known here: {quoted_list(keys)}."
             )
+    return {key: value for key, value in table.items() if key in keys}
 
 
 def _of(kind: type[T], value: Any, what: str, place: Place) -> T:
-    if not isinstance(value, kind):
-        raise place.error(f"{what} must be {_WORDS_OF_TOML[kind]}, not {value!r:.60}.")
-    return value
+    if isinstance(value, kind):
+        return value
+    place.wrong(f"{what} must be {_WORDS_OF_TOML[kind]}, not {value!r:.60}.")
+    return kind()
 
 
 def _hint(key: str, keys: Sequence[str]) -> str:
@@ -303,70 +311,82 @@ def _texts(table: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
     values = _of(list, table.get(key, []), key, place)
     for value in values:
         if not isinstance(value, str):
-            raise place.error(f"{key} must be an array of texts, not {value!r:.60}.")
-    return tuple(values)
+            place.wrong(f"{key} must be an array of texts, not {value!r:.60}.")
+    return tuple(value for value in values if isinstance(value, str))
 
 
 def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
     found = _texts(table, "require", place)
     for text in found:
         if parse_requirement(text) is None:
-            raise place.error(f"require holds {text!r:.80}; write e.g. 'acme-nudges>=0.1'.")
+            place.wrong(f"require holds {text!r:.80}; write e.g. 'acme-nudges>=0.1'.")
     return found
 
 
 def _prompt(value: Any, place: Place) -> PromptSettings:
-    table = _of(dict, value, "it", place)
-    _refuse_unquoted_names(table, place)
-    _check(table, keys_of(PromptSettings), place)
-    read: Any = {k: _providers(table[k], k, place) for k in IN_FILES if k in table}
-    if "budget" in table:
+    table = _named(_of(dict, value, "it", place), place)
+    read = _known(table, keys_of(PromptSettings), place)
+    read |= {k: _providers(read[k], k, place) for k in IN_FILES if k in read}
+    if "budget" in read:
         inside = place.into("budget")
-        limits = _of(dict, table["budget"], "budget", place)
-        _check(limits, keys_of(Budget), inside)
-        read["budget"] = _made(partial(Budget, **limits), inside)
-    return _made(partial(PromptSettings, **{**table, **read}), place)
+        limits = _known(_of(dict, read["budget"], "budget", place), keys_of(Budget), inside)
+        read["budget"] = _made(Budget, limits, inside)
+    return _made(PromptSettings, read, place) or PromptSettings()
 
 
-def _made(make: Callable[[], T], place: Place, what: str = "") -> T:
-    try:
-        return make()
-    except (TypeError, ValueError) as error:
-        message = error_message(error).replace("True or False", "true or false")  # as in TOML
-        raise place.error(f"{what}{message}.") from error
+def _made(
+    make: Callable[..., T], settings: Mapping[str, Any], place: Place, what: str = ""
+) -> T | None:
+    """Return ``make(**settings)``; None if that failed even without the settings it refused."""
+    settings = dict(settings)
+    while True:
+        try:
+            return make(**settings)
+        except (TypeError, ValueError) as error:
+            message = error_message(error).replace("True or False", "true or false")  # as in TOML
+            place.wrong(f"{what}{message}.")
+            if settings.pop(message.partition(" ")[0], place) is place:
+                return None
 
 
-def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
+def _named(table: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+    """Return a table without those of prompts whose names are not quoted."""
     known = keys_of(PromptSettings)
-    for key, value in table.items():
-        if isinstance(value, dict) and key not in known:
-            name = sanitize(f"{place.table[-1]}/{key}", 80)
-            raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
+    unquoted = [key for key, value in table.items() if isinstance(value, dict) and key not in known]
+    for key in unquoted:
+        name = sanitize(f"{place.table[-1]}/{key}", 80)
+        place.wrong(f'a prompt\'s name is one key: [prompts."{name}"].')
+    return {key: value for key, value in table.items() if key not in unquoted}
 
 
 def _providers(items: Any, kind: str, place: Place) -> tuple[ProviderConfig, ...]:
     keys = (*COMMON_KEYS, *keys_of(IN_FILES[kind]))
     make = _feedback if kind == ProviderKind.FEEDBACK else CONFIGS[ProviderKind(kind)]
-    return tuple(
+    read = [
         _provider(item, make, keys, attrs.evolve(place, detail=f"{kind}[{index}]"))
         for index, item in enumerate(_of(list, items, kind, place))
-    )
+    ]
+    return tuple(filter(None, read))
 
 
 def _provider(
     item: Any, make: Callable[..., ProviderConfig], keys: Sequence[str], place: Place
-) -> ProviderConfig:
+) -> ProviderConfig | None:
     table: Any = {"use": item} if isinstance(item, str) else item
     if not isinstance(table, dict):
-        raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
-    name = table.get("use")
+        place.wrong(f"write a name, or a table with 'use', not {item!r:.60}.")
+        return None
+    settings = _known(table, keys, place)
+    name = settings.pop("use", None)
     if not isinstance(name, str) or not name.strip():
-        raise place.error("the key 'use' must name the provider.")
-    _check(table, keys, place)
-    options = _of(dict, table.get("options", {}), "options", place)
-    reference = _made(partial(ProviderRef, name, options, table.get("optional", False)), place)
-    settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
-    return _made(partial(make, reference, **settings), place, f"{sanitize(reference.name, 80)}: ")
+        place.wrong("the key 'use' must name the provider.")
+        return None
+    about = {key: settings.pop(key) for key in COMMON_KEYS if key in settings}
+    if "options" in about:
+        about["options"] = _of(dict, about["options"], "options", place)
+    reference = _made(partial(ProviderRef, name), about, place)
+    make = partial(make, reference or ProviderRef(name))
+    return _made(make, settings, place, f"{sanitize(name, 80)}: ")
 
 
 def _feedback(reference: ProviderRef, **settings: Any) -> FeedbackProviderConfig:
