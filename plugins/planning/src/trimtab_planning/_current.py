@@ -23,7 +23,7 @@ from trimtab.text import plural, quote, shorten
 from trimtab.trajectory import Following
 from trimtab_planning._history import PlanHistory, ReflectionAdded, current_plan
 from trimtab_planning._plan_calls import HostPlan
-from trimtab_planning._plans import tool_names
+from trimtab_planning._plans import as_line, tool_names
 
 LEAST, MOST = 120, 500
 _TITLE = 70
@@ -53,7 +53,7 @@ def current_text(
 def trace_words(plan: Plan, event: Event | None) -> str:
     """Return the plan's id and the event recorded last, for an agent that goes on from a trace."""
     plan_id = shorten(f"{plan.plan_id} {plan.version}".strip() or "none", 80)
-    return f"Plan ID: {quote(plan_id, 82)[1:-1]}. Last event: {event_words(event)}."
+    return f"Plan ID: {as_line(plan_id, 80)}. Last event: {event_words(event)}."
 
 
 def event_words(event: Event | None) -> str:
@@ -66,8 +66,8 @@ def event_words(event: Event | None) -> str:
 
 def _goal(plan: Plan) -> str:
     done = f"{sum(step.done for step in plan.steps)} of {plural(len(plan.steps), 'step')} done"
-    version = f"{_line(plan.version, 20)}, " if plan.version else ""
-    goal = f": {_line(plan.objective, 120)}" if plan.objective else ""
+    version = f"{as_line(plan.version, 20)}, " if plan.version else ""
+    goal = f": {as_line(plan.objective, 120)}" if plan.objective else ""
     return f"Your plan ({version}{done}){goal}"
 
 
@@ -87,7 +87,7 @@ def _step(step: PlanStep) -> str:
 
 
 def _named(step: PlanStep) -> str:
-    return f"{_line(step.step_id or '?', 24)} {_line(step.title, _TITLE)}"
+    return f"{as_line(step.step_id or '?', 24)} {as_line(step.title, _TITLE)}"
 
 
 def _then(plan: Plan) -> str:
@@ -104,24 +104,20 @@ def _several(steps: Sequence[PlanStep]) -> str:
 
 def _unmet(reflections: Iterable[ReflectionAdded]) -> Iterator[str]:
     for event in reflections:
-        of = f" in {_line(event.step_id, 24)}" if event.step_id else ""
+        of = f" in {as_line(event.step_id, 24)}" if event.step_id else ""
         then = f"; proposed: {quote(event.proposal, 90)}" if event.proposal else ""
         yield f"Not met{of}: {quote(event.observed, 90)}{then}"
 
 
 def _outcome(plan: Plan) -> str:
     told = [step for step in plan.steps if step.done and step.outcome]
-    return f"Outcome of {_line(told[-1].step_id, 24)}: {quote(told[-1].outcome)}" if told else ""
+    return f"Outcome of {as_line(told[-1].step_id, 24)}: {quote(told[-1].outcome)}" if told else ""
 
 
 def _criteria(plan: Plan) -> str:
     more = "; ..." if len(plan.exit_criteria) > 2 else ""
-    words = "; ".join(_line(item, 100) for item in plan.exit_criteria[:2])
+    words = "; ".join(as_line(item, 100) for item in plan.exit_criteria[:2])
     return f"Done when: {words}{more}" if words else ""
-
-
-def _line(text: str, limit: int) -> str:
-    return quote(text, limit + 2)[1:-1]
 
 
 NAME = "current-plan"

@@ -315,37 +315,40 @@ def plan_text(plan: Plan | None) -> str:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    reason = f": {_line(plan.reason)}" if plan.reason else ""
+    reason = f": {as_line(plan.reason)}" if plan.reason else ""
     yield f"Version: {plan.version or 'unversioned'} ({plan.status}{reason})"
     if plan.objective:
-        yield f"Objective: {_line(plan.objective)}"
+        yield f"Objective: {as_line(plan.objective)}"
     yield from map(step_line, plan.steps[:SHOWN_STEPS])
     if len(plan.steps) > SHOWN_STEPS:
         yield f"- and {len(plan.steps) - SHOWN_STEPS} more steps"
     if plan.exit_criteria:
         yield "Done when:"
-        yield from (f"- {_line(item, LONGEST_CRITERION)}" for item in plan.exit_criteria[:20])
+        yield from (f"- {as_line(item, LONGEST_CRITERION)}" for item in plan.exit_criteria[:20])
 
 
 def step_line(step: PlanStep) -> str:
     """Return one step: ``- S1 [done] Title. Tools: a, b. After: S0. Outcome: …``."""
-    parts = [f"- {_line(step.step_id or '?', 64)} [{_line(step.status, 20)}] {_line(step.title)}"]
+    parts = [
+        f"- {as_line(step.step_id or '?', 64)} [{as_line(step.status, 20)}] {as_line(step.title)}"
+    ]
     if step.tools:
         parts.append(f"Tools: {tool_names(step.tools)}")
     if step.depends_on:
-        parts.append(f"After: {', '.join(_line(item, 64) for item in step.depends_on)}")
+        parts.append(f"After: {', '.join(as_line(item, 64) for item in step.depends_on)}")
     if step.outcome:
-        parts.append(f"Outcome: {_line(step.outcome, 160)}")
+        parts.append(f"Outcome: {as_line(step.outcome, 160)}")
     return shorten(". ".join(parts), LONGEST_LINE)
 
 
 def tool_names(tools: Iterable[PlannedTool], most: int = 8) -> str:
     """Return the names of tools with their versions, comma-separated, the first `most`."""
     names = [
-        _line(f"{tool.name}@{tool.version}" if tool.version else tool.name, 80) for tool in tools
+        as_line(f"{tool.name}@{tool.version}" if tool.version else tool.name, 80) for tool in tools
     ]
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-def _line(text: object, limit: int = 200) -> str:
+def as_line(text: object, limit: int = 200) -> str:
+    """Return a text as `quote` does, without the quotes."""
     return quote(str(text), limit + 2)[1:-1]

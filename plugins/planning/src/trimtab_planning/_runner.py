@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,10 +59,6 @@ class StageResult:
         return self.reason is Termination.SUCCESS
 
 
-def _stages(value: Iterable[StageDefinition]) -> dict[str, StageDefinition]:
-    return check_stages(value)
-
-
 @names_known()
 @attrs.frozen(eq=False)
 class StageRunner:
@@ -98,7 +94,7 @@ class StageRunner:
     """
 
     adapter: Adapter
-    stages: Mapping[str, StageDefinition] = attrs.field(converter=_stages)
+    stages: Mapping[str, StageDefinition] = attrs.field(converter=check_stages)
     ns: str = "stages"
     key: str = "main"
     objective: str = attrs.field(default="", kw_only=True)
@@ -135,11 +131,7 @@ class StageRunner:
             stage; whatever else the adapter raises passes through, after the end of the run was
             recorded.
         """
-        limits: dict[str, Any] = {
-            "session": session,
-            "deadline": deadline,
-            "heartbeat": heartbeat,
-        }
+        limits: dict[str, Any] = {"session": session, "deadline": deadline, "heartbeat": heartbeat}
         with self._opened(given, session, run_id) as flow:
             for attempt, prompt in self._attempts(flow, should_stop):
                 adapter = attempt.stage.adapter or self.adapter
@@ -165,11 +157,7 @@ class StageRunner:
         should_stop: Callable[[], bool] = lambda: False,
     ) -> StageResult:
         """As `run`, without blocking the event loop."""
-        limits: dict[str, Any] = {
-            "session": session,
-            "deadline": deadline,
-            "heartbeat": heartbeat,
-        }
+        limits: dict[str, Any] = {"session": session, "deadline": deadline, "heartbeat": heartbeat}
         with self._opened(given, session, run_id) as flow:
             for attempt, prompt in self._attempts(flow, should_stop):
                 adapter = attempt.stage.adapter or self.adapter
