@@ -154,7 +154,7 @@ def test_a_provider_that_sleeps_costs_its_timeout(offered, story, form):
 
 
 def test_what_was_set_aside_stays_out_and_is_said(offered, story, form, tmp_path):
-    SetAside(tmp_path / "state").add("acting", at="", host="proxy", reason="ended the process")
+    SetAside(tmp_path / "state").add("acting", host="proxy", reason="ended the process")
     with fake.Upstream() as service:
         proxy = offered(service, ACTS["exiting"])
         took = [request(proxy, story, form, calls) for calls in range(4)]

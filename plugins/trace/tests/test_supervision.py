@@ -15,7 +15,7 @@ from trimtab_trace import CallBoard, SetAside, last_call
 
 @pytest.fixture
 def board(tmp_path):
-    yield CallBoard(tmp_path / "calls", time.monotonic)
+    yield CallBoard(tmp_path / "calls")
     watch_calls(None)
 
 
@@ -63,7 +63,7 @@ class Deadly:
     def provide(self, context):
         raise NotImplementedError
 
-CallBoard(Path(sys.argv[1]), time.monotonic).watch()
+CallBoard(Path(sys.argv[1])).watch()
 prompt = Prompt("n", "k", guidance_providers=[Deadly()], config=None)
 Session().open_run(prompt).guide(DecisionPoint.PRE_TOOL_SELECTION, timeout=5)
 """
@@ -95,7 +95,7 @@ def test_a_watched_run_leaves_nothing_on_the_board(board, tmp_path):
 
 def test_a_provider_stays_aside_until_it_is_brought_back(tmp_path):
     aside = SetAside(tmp_path / "new")
-    aside.add("slow", at="2026-01-01T00:00:00+00:00", host="h", reason="held the process")
+    aside.add("slow", host="h", reason="held the process")
 
     assert SetAside(tmp_path / "new").read()["slow"]["host"] == "h"
     assert aside.environment({"A": "b", "TRIMTAB_DISABLE": "x"}) == {

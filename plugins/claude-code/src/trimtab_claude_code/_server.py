@@ -20,7 +20,7 @@ from threading import Event, Lock, Semaphore, Thread
 from time import monotonic  # noqa: TID251  # loaded before trimtab
 from typing import TYPE_CHECKING
 
-from trimtab import SYSTEM_CLOCK, TrimtabError
+from trimtab import TrimtabError
 from trimtab_claude_code._breaker import Breaker
 from trimtab_claude_code._client import MAX_BYTES, NAMES
 from trimtab_claude_code._files import Problems
@@ -121,7 +121,7 @@ def begin(folder: Path) -> None:
     Breaker(folder).close(held_by=call.provider if call is not None and held else "")
     _tell_stopped(folder)
     with suppress(OSError):  # on a full disk nobody is watched
-        CallBoard(folder / CALLS, SYSTEM_CLOCK.monotonic).watch()
+        CallBoard(folder / CALLS).watch()
 
 
 def _tell_stopped(folder: Path) -> None:
@@ -145,13 +145,9 @@ def _is_to_blame(folder: Path, call: Call) -> bool:
 
 
 def _set_aside(folder: Path, call: Call) -> None:
-    name, ended = call.provider, ended_at(folder, call.pid)
+    ended = ended_at(folder, call.pid)
     did = "ended the hook server" if ended is None else "held the hook server until it was ended"
-    told = f"{name} {did}, and stays out until you run: trimtab status --bring-back {name}"
-    with suppress(OSError):
-        at = SYSTEM_CLOCK.now().isoformat(timespec="seconds")
-        SetAside(folder.parent).add(name, at=at, host=HOST, reason=did)
-    Problems(folder).add(told)
+    Problems(folder).add(SetAside(folder.parent).add(call.provider, host=HOST, reason=did))
 
 
 _EVENT = b"event"

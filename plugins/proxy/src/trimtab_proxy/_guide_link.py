@@ -309,13 +309,7 @@ class GuideLink:
         if call is None:
             return None
         did = "held the proxy's process" if child.ended_at else "ended the proxy's process"
-        self.notes.append(
-            f"{call.provider} {did}, and stays out until you run: "
-            f"trimtab status --bring-back {call.provider}"
-        )
-        with suppress(OSError):
-            at = SYSTEM_CLOCK.now().isoformat(timespec="seconds")
-            self._aside.add(call.provider, at=at, host=PROXY.name, reason=did)
+        self.notes.append(self._aside.add(call.provider, host=PROXY.name, reason=did))
         self._board.unlink(missing_ok=True)
         return call.provider
 

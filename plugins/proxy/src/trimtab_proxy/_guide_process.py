@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK, TrimtabError
+from trimtab import TrimtabError
 from trimtab_proxy._frames import (
     Ready,
     Reply,
@@ -70,7 +70,7 @@ class GuideProcess:
     def _begun(self, board: Path, **how: Any) -> GuideService | None:
         """Read the configuration; `board` is the file that says which provider is being called."""
         try:
-            CallBoard(board, SYSTEM_CLOCK.monotonic).watch()
+            CallBoard(board).watch()
             guide = read_guide(**how)
         except (TrimtabError, OSError) as error:
             self._send(Ready(error=str(error)))

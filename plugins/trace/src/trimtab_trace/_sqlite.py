@@ -58,8 +58,6 @@ class SqliteStore:
         TraceError: the database can't be made or written, or is of another kind.
     """
 
-    repaired = 0
-
     def __init__(self, path: Path | str, name: str = "run", *, durability: str = "barrier") -> None:
         self.path = Path(path)
         self.name = name

@@ -48,11 +48,6 @@ class TraceStore(Protocol):
         """How often the trace had been opened for writing before."""
         ...
 
-    @property
-    def repaired(self) -> int:
-        """Bytes of a torn last event that were removed when the trace was opened."""
-        ...
-
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
         """Add one event; return it with its `seq` and `epoch`.
 
@@ -188,7 +183,7 @@ class JsonlStore:
         except BaseException:
             os.close(self._file)
             raise
-        self.next_seq, self.epoch, self._size, self.repaired = end
+        self.next_seq, self.epoch, self._size = end
         status = os.fstat(self._file)
         self._identity = status.st_dev, status.st_ino
         self._earlier: EventIds | None = None if self._size else EventIds()
@@ -352,9 +347,9 @@ def hold(file: int, path: Path) -> None:
         return  # a file system without locks
 
 
-def _repair(file: int) -> tuple[int, int, int, int]:
-    """Return next seq, epoch, size and removed bytes, after the last line is put right."""
-    size, tail, removed = os.fstat(file).st_size, _tail(file), 0
+def _repair(file: int) -> tuple[int, int, int]:
+    """Return next seq, epoch and size, after the last line is put right."""
+    size, tail = os.fstat(file).st_size, _tail(file)
     if tail and _intact(tail):
         os.write(file, b"\n")
         size += 1
@@ -362,11 +357,9 @@ def _repair(file: int) -> tuple[int, int, int, int]:
         os.ftruncate(file, size - 1)
         os.write(file, b"\n")
     elif tail:
-        removed = len(tail)
-        size -= removed
+        size -= len(tail)
         os.ftruncate(file, size)
-    seq, epoch = _last(file, size)
-    return seq, epoch, size, removed
+    return (*_last(file, size), size)
 
 
 def _tail(file: int) -> bytes:

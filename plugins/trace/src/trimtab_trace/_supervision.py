@@ -11,7 +11,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 
 import attrs
 
+from trimtab import SYSTEM_CLOCK
 from trimtab.hosting import watch_calls
 
 _SLOTS = 64
@@ -52,13 +53,12 @@ class CallBoard:
 
     Args:
         path: the file; it is replaced.
-        monotonic: tells seconds since some moment, the same for all processes.
 
     Raises:
         OSError: it can't be made.
     """
 
-    def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
+    def __init__(self, path: Path) -> None:
         size = _HEAD.size + _SLOTS * _SLOT.size
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -71,7 +71,6 @@ class CallBoard:
             raise
         finally:
             os.close(handle)
-        self._monotonic = monotonic
         self._slots: dict[int, int] = {}
         _HEAD.pack_into(self._map, 0, os.getpid())
 
@@ -85,7 +84,7 @@ class CallBoard:
         slot = self._slots.get(thread)
         if slot is None:
             slot = self._slots[thread] = _HEAD.size + len(self._slots) % _SLOTS * _SLOT.size
-        began = self._monotonic() if name else 0.0
+        began = SYSTEM_CLOCK.monotonic() if name else 0.0
         _SLOT.pack_into(self._map, slot, began, name.encode()[:_NAME_BYTES])
 
 
@@ -130,18 +129,19 @@ class SetAside:
         except (OSError, ValueError, AttributeError, TypeError):
             return {}
 
-    def add(self, name: str, **about: str) -> None:
-        """Set a provider aside.
+    def add(self, name: str, *, host: str, reason: str) -> str:
+        """Set a provider aside, unless the disk is full; return what to tell the user.
 
         Args:
             name: the provider's.
-            about: ``at``, ``host`` and ``reason``.
-
-        Raises:
-            OSError: it can't be stored.
+            host: name of the runtime.
+            reason: what it did, e.g. ``"ended the hook server"``.
         """
         kept = [*self.read().items()][1 - _MOST_SET_ASIDE :]
-        self._write({**dict(kept), name: about})
+        at = SYSTEM_CLOCK.now().isoformat(timespec="seconds")
+        with suppress(OSError):
+            self._write({**dict(kept), name: {"at": at, "host": host, "reason": reason}})
+        return f"{name} {reason}, and stays out until you run: trimtab status --bring-back {name}"
 
     def bring_back(self, name: str) -> bool:
         """Let a provider take part again; return whether it was set aside.

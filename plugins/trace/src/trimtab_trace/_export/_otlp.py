@@ -127,7 +127,6 @@ class _SpanStore:
 
     path = Path("otel")
     epoch = 0
-    repaired = 0
 
     def __init__(self, spans: Spans) -> None:
         self._spans = spans
