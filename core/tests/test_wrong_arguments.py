@@ -123,6 +123,7 @@ def right() -> list[tuple[Any, dict[str, Any]]]:
         (RootedFilesystem, {"root": "."}),
         (Session, {"clock": SYSTEM_CLOCK, "keep": 3}),
         (session.open_run, {"prompt": prompt(), "deadline": None, "host": Host(), "run_id": "r"}),
+        (Session.restore, {"types": (), "reducers": {}}),
         (TaskCompletionResult.incomplete, {"feedback": "f", "progress": None}),
         (Tool, {"name": "n", "description": "d", "params": Params, "handler": look}),
         (ToolCall, {"tool": "t", "call_id": "c"}),
@@ -151,6 +152,7 @@ NEEDED = {
     PlanStep: {"title": "t"},
     PlannedTool: {"name": "n"},
     PromptTemplate: {"ns": "a", "key": "b"},
+    Session.restore: {"text": Session().snapshot()},
     ToolProfile: {"names": "x"},
 }
 

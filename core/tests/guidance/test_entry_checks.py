@@ -428,6 +428,8 @@ def test_the_output_type_in_brackets_is_there_at_run_time() -> None:
         (lambda kit: Session().observe("ToolInvoked", print), "kind must be the class"),
         (lambda kit: Session().observe(ToolInvoked, "print"), "callback must be callable"),
         (lambda kit: Session().register(ToolInvoked, "x"), "reducer must be callable"),
+        (lambda kit: Session().register(ToolInvoked, lambda: 1), "reducer(records, record)"),
+        (lambda kit: Session().observe(ToolInvoked, lambda: 1), "callback(record): too many"),
         (lambda kit: enable(None), "name must be text, not NoneType"),
         (lambda kit: enable(""), "name must not be empty"),
         (lambda kit: FeedbackTrigger(on_file_created="a/../../x"), "must stay below"),

@@ -91,6 +91,15 @@ def test_a_folder_without_recordings_is_no_success(run, tmp_path):
     assert "no recorded run was replayed" in said
 
 
+@pytest.mark.parametrize("command", ["report", "effect", "backtest"])
+def test_a_folder_without_files_is_named(run, tmp_path, command):
+    (tmp_path / "runs" / "inner").mkdir(parents=True)
+    status, _, complaints = run(command, tmp_path / "runs")
+
+    assert status == 1
+    assert f"{tmp_path / 'runs'}: the folder holds no file" in complaints
+
+
 def test_a_call_without_a_name_loses_no_run(run, tmp_path):
     call = {"type": "tool_use", "id": "a", "name": [], "input": {}}
     answer = {"type": "tool_result", "tool_use_id": "a", "content": "x"}

@@ -16,7 +16,14 @@ from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._table import load_alone, recorder_hooks
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
-from trimtab._types.options import as_instance, as_member, as_text, as_timeout, names_known
+from trimtab._types.options import (
+    as_instance,
+    as_member,
+    as_text,
+    as_timeout,
+    names_known,
+    tuple_of,
+)
 from trimtab._types.text import plural
 
 if TYPE_CHECKING:
@@ -234,7 +241,8 @@ class Session(Record):
         """
         from trimtab._run.snapshot import load
 
-        saved = load(text, types)
+        as_instance("reducers", reducers, Mapping, "a reducer by type", optional=True)
+        saved = load(text, tuple_of("types", types, type))
         session = cls(clock=clock, keep=saved.keep)
         for kind, reducer in (reducers or {}).items():
             session.register(kind, reducer)

@@ -20,6 +20,7 @@ from trimtab._session import ByType, OldCalls, RecentSlice, Reducer, Slice, Tool
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError, class_name
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
+from trimtab._types.options import misfit
 from trimtab._types.text import as_text, shown
 
 T = TypeVar("T")
@@ -179,7 +180,7 @@ class Record:
         Raises:
             SessionError: records of that type are there already, or the reducer can't be called.
         """
-        _check_callable("reducer", reducer)
+        _check_callable("reducer", reducer, "records, record")
         with self.lock:
             if len(self[kind]):
                 raise SessionError(
@@ -200,7 +201,7 @@ class Record:
             SessionError: `kind` is no class, or `callback` can't be called.
         """
         _check_type(kind)
-        _check_callable("callback", callback)
+        _check_callable("callback", callback, "record")
         observer: Observer = (kind, callback)
         with self.lock:
             self._observers = [*self._observers, observer]
@@ -395,6 +396,9 @@ def _check_type(kind: object) -> None:
         raise SessionError(f"kind must be the class of a record, not {shown(kind)}")
 
 
-def _check_callable(what: str, value: object) -> None:
+def _check_callable(what: str, value: object, given: str) -> None:
     if not callable(value):
         raise SessionError(f"{what} must be callable, not {shown(value)}")
+    wrong = misfit(value, *[None for _ in given.split()])
+    if wrong is not None:
+        raise SessionError(f"{what} can't be called as {what}({given}): {wrong}")

@@ -85,9 +85,12 @@ def find(arguments: Iterable[Argument]) -> Iterator[Found]:
             continue
         path = Path(argument)
         if stat.S_ISDIR(_mode(path)):
-            yield from _walked(path, set())
-        else:
-            yield Found(path, str(path), named=True)
+            found = None
+            for found in _walked(path, set()):
+                yield found
+            if found is not None:
+                continue
+        yield Found(path, str(path), named=True)
 
 
 def _walked(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Found]:
@@ -197,6 +200,7 @@ class Corpus:
             self.other_files += 1
             return
         what = "no regular file" if is_other else "no such file, or no access"
+        what = "the folder holds no file" if stat.S_ISDIR(mode) else what
         self.skipped.append(Skipped(found.path, None, what))
 
     def _pass_over(self, found: Found, source: Transcript) -> None:

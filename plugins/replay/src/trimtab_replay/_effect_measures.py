@@ -136,7 +136,8 @@ class Records:
     def _of_file(self, found: Found) -> Iterator[RecordedRun]:
         try:
             if not found.file.is_file():
-                raise FileNotFoundError("no such file")
+                is_folder = found.file.is_dir()
+                raise OSError("the folder holds no file" if is_folder else "no such file")
             source = Transcript(found.file, found.path, self.skipped.append)
             runs: dict[str, RecordedRun] = {}
             for kind, event in _events(source):
