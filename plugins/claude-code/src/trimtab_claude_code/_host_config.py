@@ -8,15 +8,14 @@ hook's ``"continue": false`` ends the turn, or the subagent alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab import (
     Configuration,
-    ConfigurationError,
     DecisionPoint,
     Delivery,
     Host,
@@ -26,14 +25,11 @@ from trimtab import (
     RootedFilesystem,
     TrimtabError,
 )
-from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_signals import agents
-from trimtab_trace import JournalSettings, Redaction, read_redact
+from trimtab_trace import HostTable, JournalSettings, Redaction, read_redact
 
 if TYPE_CHECKING:
     from trimtab import GuidanceProviderConfig
-
-T = TypeVar("T")
 
 MAX_BYTES = 16_000_000
 """How long an event may be; a longer one is left out."""
@@ -123,7 +119,6 @@ def _remedy(silent: list[DecisionPoint]) -> str:
 
 HOST = "claude-code"
 _KEYS = ("prompt", "agents", "timeout", "journal", "redact", "notify")
-_LARGEST = 1_000_000
 
 
 @attrs.frozen(kw_only=True)
@@ -165,85 +160,24 @@ class HostConfig:
 
 def read_host_config(configuration: Configuration) -> HostConfig:
     """Read the table; a configuration without it assigns no prompt."""
-    return _Reader(configuration).read()
+    table = HostTable(configuration, HOST, _KEYS)
+    agents: Mapping[str, Any] = table.read("agents", _agents, {})
+    read = HostConfig(
+        default=table.prompt("prompt", table.values.get("prompt", False)),
+        agents={kind: table.prompt(f"agents.{kind}", value) for kind, value in agents.items()},
+        timeout=table.number("timeout"),
+        journal=table.read("journal", JournalSettings.read, JournalSettings()),
+        redact=table.read("redact", read_redact, ()),
+        notify=table.flag("notify"),
+    )
+    table.check()
+    return read
 
 
-@attrs.frozen
-class _Reader:
-    """Reads the table, and collects all that is wrong with it before it raises."""
-
-    configuration: Configuration
-    found: list[str] = attrs.field(factory=list)
-
-    def read(self) -> HostConfig:
-        self._check_spelling()
-        table = self.configuration.hosts.get(HOST, {})
-        self._check_keys(table)
-        read = HostConfig(
-            default=self._prompt(table.get("prompt", False), "prompt"),
-            agents=self._agents(table.get("agents", {})),
-            timeout=self._seconds(table.get("timeout")),
-            journal=self._checked(
-                JournalSettings.read, table.get("journal", {}), JournalSettings()
-            ),
-            redact=self._checked(read_redact, table.get("redact", []), ()),
-            notify=self._yes_or_no(table.get("notify", False), "notify"),
-        )
-        if self.found:
-            place = f"{self.configuration.path}, [hosts.{HOST}]"
-            raise ConfigurationError(f"{place}: {' '.join(self.found)}")
-        return read
-
-    def _check_spelling(self) -> None:
-        for name in self.configuration.hosts:
-            if name != HOST and name.lower().replace("_", "-") == HOST:
-                what = f"[hosts.{name}] is not read; the table is called [hosts.{HOST}]."
-                raise ConfigurationError(f"{self.configuration.path}: {what}")
-
-    def _check_keys(self, table: Iterable[str]) -> None:
-        for key in table:
-            if key not in _KEYS:
-                near, known = did_you_mean(key, _KEYS), quoted_list(_KEYS)
-                self.found.append(f"unknown key {key!r}.{near} Known: {known}.")
-
-    def _agents(self, agents: Any) -> dict[str, str | None]:
-        if not isinstance(agents, Mapping):
-            self.found.append("agents must be a table of agent types and prompts.")
-            return {}
-        return {kind: self._prompt(value, f"agents.{kind}") for kind, value in agents.items()}
-
-    def _prompt(self, value: Any, key: str) -> str | None:
-        known = self.configuration.prompts
-        if isinstance(value, str) and value in known:
-            return value
-        if isinstance(value, str):
-            self.found.append(
-                f'{key} names {value!r}, but there is no table [prompts."{value}"].'
-                f"{did_you_mean(value, known)} Prompts in the file: {quoted_list(known)}."
-            )
-        elif value is not False:
-            self.found.append(f"{key} must be a prompt's name, or false.")
-        return None
-
-    def _seconds(self, value: Any) -> float | None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and 0 < value <= _LARGEST:
-            return float(value)
-        if value is not None:
-            self.found.append(f"timeout must be a number above 0, and {_LARGEST:,} at most.")
-        return None
-
-    def _yes_or_no(self, value: Any, key: str) -> bool:
-        if not isinstance(value, bool):
-            self.found.append(f"{key} must be true or false.")
-        return value is True
-
-    def _checked(self, read: Callable[[Any], T], value: Any, default: T) -> T:
-        try:
-            return read(value)
-        except ValueError as error:
-            self.found.append(str(error))
-            return default
+def _agents(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("agents must be a table of agent types and prompts")
+    return value
 
 
 def build_prompt(

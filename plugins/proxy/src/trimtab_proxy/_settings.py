@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -22,12 +22,16 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.hosting import read_seconds
-from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 from trimtab_proxy._identity import UNKNOWN, delivery
-from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
-
-T = TypeVar("T")
+from trimtab_trace import (
+    HostTable,
+    JournalOpened,
+    JournalSettings,
+    SessionJournal,
+    new_stem,
+    read_redact,
+)
 
 
 class UnsupportedPoint(ProviderError):
@@ -85,32 +89,18 @@ def read_settings(configuration: Configuration) -> Settings:
     Raises:
         ConfigurationError: the table is wrong; the message says all that is.
     """
-    table = configuration.hosts.get(HOST, {})
-    found = [
-        f"unknown key {key!r}.{did_you_mean(key, _KEYS)} Known: {quoted_list(_KEYS)}."
-        for key in table
-        if key not in _KEYS
-    ]
-
-    def checked(read: Callable[[Any], T], key: str, default: T, given: Any = None) -> T:
-        try:
-            return read(table.get(key, default if given is None else given))
-        except ValueError as error:
-            found.append(f"{str(error).removesuffix('.')}.")
-            return default
-
-    prompt = checked(partial(_prompt, configuration, "prompt"), "prompt", None)
+    table = HostTable(configuration, HOST, _KEYS)
+    prompt = table.prompt("prompt", table.values.get("prompt", False))
     settings = Settings(
         prompt=prompt,
-        subagents=checked(partial(_prompt, configuration, "subagents"), "subagents", prompt),
-        gate=checked(partial(_yes_or_no, "gate"), "gate", default=False),
-        timeout=checked(partial(read_seconds, name="timeout"), "timeout", PROVIDER_SECONDS),
-        journal=checked(JournalSettings.read, "journal", JournalSettings(), {}),
-        redact=checked(read_redact, "redact", ()),
-        notify=checked(partial(_yes_or_no, "notify"), "notify", default=False),
+        subagents=table.prompt("subagents", table.values.get("subagents", prompt or False)),
+        gate=table.flag("gate"),
+        timeout=table.read("timeout", partial(read_seconds, name="timeout"), PROVIDER_SECONDS),
+        journal=table.read("journal", JournalSettings.read, JournalSettings()),
+        redact=table.read("redact", read_redact, ()),
+        notify=table.flag("notify"),
     )
-    if found:
-        raise ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {' '.join(found)}")
+    table.check()
     return settings
 
 
@@ -203,23 +193,3 @@ def _nobody_speaks(configuration: Configuration) -> str:
         '  guidance = ["doom-loop"]\n'
         "or try it without a file: trimtab proxy --guidance doom-loop -- PROGRAM"
     )
-
-
-def _prompt(configuration: Configuration, key: str, value: Any) -> str | None:
-    if value is None or value is False:
-        return None
-    if not isinstance(value, str):
-        raise ValueError(f"{key} must be a prompt's name, or false.")
-    if value not in configuration.prompts:
-        known = ", ".join(sorted(configuration.prompts)) or "none"
-        raise ValueError(
-            f'{key} names {value!r}, and there is no table [prompts."{value}"].'
-            f"{did_you_mean(value, configuration.prompts)} Prompts there: {known}."
-        )
-    return value
-
-
-def _yes_or_no(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{key} must be true or false.")
-    return value

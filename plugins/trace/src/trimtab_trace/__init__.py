@@ -16,6 +16,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_export._atif": "atif",
         "_export._otel": "export_spans Spans",
         "_export._otlp": "OtelRecorder",
+        "_host_table": "HostTable",
         "_journal": (
             "GuidanceStopped journal_folder JournalFull JournalOpened journals_of "
             "JournalSettings read_redact remove_old_journals ResponseMeasured"

@@ -22,6 +22,9 @@ from trimtab_trace._export._otel import (
 from trimtab_trace._export._otlp import (
     OtelRecorder as OtelRecorder,
 )
+from trimtab_trace._host_table import (
+    HostTable as HostTable,
+)
 from trimtab_trace._journal import (
     GuidanceStopped as GuidanceStopped,
     JournalFull as JournalFull,
