@@ -449,3 +449,18 @@ def test_providers_know_the_tools_of_the_agent() -> None:
     tools, descriptions = known[0]
     assert tools == {"look", "picture"}
     assert descriptions["look"].endswith("Look at a file.")
+
+
+@pytest.mark.parametrize("turns", [1, 4])
+def test_the_recursion_limit_of_the_page_is_the_least_that_suffices(turns: int) -> None:
+    from langgraph.errors import GraphRecursionError
+
+    def asked(limit: int) -> Any:
+        calls = [say(Call("look", {"path": str(turn)})) for turn in range(turns - 1)]
+        with OpenAIServer([*calls, say("End.")]) as server:
+            agent = built(server, [look], [guided()])
+            return agent.invoke({"messages": [("user", "Go.")]}, {"recursion_limit": limit})
+
+    assert asked(3 * turns + 2)["messages"][-1].text == "End."
+    with pytest.raises(GraphRecursionError):
+        asked(3 * turns)
