@@ -9,9 +9,11 @@ from hypothesis import given, strategies as st
 from trimtab_worker import (
     CalibrationError,
     CalibrationWarning,
+    DeadLetterPolicy,
     InMemoryMailbox,
     LeaseExtenderConfig,
     MailboxFacts,
+    MainLoop,
     MainLoopConfig,
     SqliteMailbox,
     calibrate,
@@ -122,3 +124,23 @@ def test_a_table_that_is_proposed_is_accepted(
     assert proposed is not None
     calibrate(proposed, FACTS)
     assert proposed.max_processing_time == wanted.max_processing_time
+
+
+def test_what_no_message_could_be_worked_on_with_is_refused_when_the_loop_is_built():
+    with pytest.raises(TypeError, match="lease_extender"):
+        MainLoopConfig(lease_extender=5)
+    with pytest.raises(TypeError, match="adapter must be one such as OpenAIAdapter"):
+        MainLoop("gpt-5", InMemoryMailbox())
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "meant"),
+    [
+        (InMemoryMailbox, "boddy", "body"),
+        (SqliteMailbox, "pth", "path"),
+        (DeadLetterPolicy, "max_delivery", "max_deliveries"),
+    ],
+)
+def test_the_argument_that_is_meant_is_named(make, wrong, meant):
+    with pytest.raises(TypeError, match=f"no argument '{wrong}'. Did you mean '{meant}'"):
+        make(**{wrong: 1})

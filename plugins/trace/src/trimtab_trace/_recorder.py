@@ -13,6 +13,7 @@ from typing import Any, Literal
 import attrs
 
 from trimtab import Event, RecorderContext
+from trimtab.hosting import names_known
 from trimtab.inspection import state_home
 from trimtab_trace._codec import BadLine, Durability, decode_line
 from trimtab_trace._envelope import References, TraceError, TraceEvent, versions_of
@@ -121,6 +122,7 @@ Syncs = Literal["none", "barrier", "interval", "each"]
 """The names of `Durability`."""
 
 
+@names_known()
 class JsonlTrace:
     """The recorder ``jsonl-trace``: one file of JSON lines per run, ``RUN_ID.jsonl``.
 
@@ -162,6 +164,7 @@ class JsonlTrace:
         return _recording(store, context, self._redact)
 
 
+@names_known()
 class SqliteTrace:
     """The recorder ``sqlite-trace``: one database for many runs.
 

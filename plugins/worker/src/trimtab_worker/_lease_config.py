@@ -101,6 +101,7 @@ def _from_zero(_: object, attribute: attrs.Attribute[Any], value: float) -> None
         raise ValueError(f"{attribute.name} must be a finite number of 0 or more, not {value}")
 
 
+@names_known()
 @attrs.frozen
 class DeadLetterPolicy:
     """When a message is given up, and where it goes.
@@ -131,7 +132,9 @@ class WorkConfig:
         snapshot_interval: seconds between two snapshots of a session.
     """
 
-    lease_extender: LeaseExtenderConfig = attrs.field(factory=LeaseExtenderConfig)
+    lease_extender: LeaseExtenderConfig = attrs.field(
+        factory=LeaseExtenderConfig, validator=attrs.validators.instance_of(LeaseExtenderConfig)
+    )
     max_processing_time: float | None = attrs.field(default=None, validator=_positive)
     budget: Budget | None = None
     on_lease_lost: Literal["continue", "stop"] = attrs.field(

@@ -163,6 +163,8 @@ class MainLoop(Loop):
         replies: Replies = None,
         **options: Any,
     ) -> None:
+        if not callable(getattr(adapter, "evaluate", None)):
+            raise TypeError(f"adapter must be one such as OpenAIAdapter(…), not {adapter!r:.60}")
         super().__init__(requests, config or MainLoopConfig(), replies=replies, **options)
         self.adapter = adapter
         self._prepare = prepare

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
 
+from trimtab.hosting import names_known
 from trimtab_worker._mailbox import KEYS_KEPT, Mailbox
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
@@ -105,6 +106,7 @@ def path_of(url: str) -> str:
     return unquote(parts.path)[1:]
 
 
+@names_known()
 class SqliteMailbox(Mailbox[Body]):
     """A mailbox in one SQLite file (WAL), fenced by a random token per delivery.
 
@@ -351,6 +353,7 @@ class SqliteMailbox(Mailbox[Body]):
         self._pool.give(connection)
 
 
+@names_known()
 class InMemoryMailbox(SqliteMailbox[Body]):
     """A mailbox in this process's memory, for tests: nothing survives the process.
 
