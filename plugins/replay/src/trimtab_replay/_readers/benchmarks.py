@@ -47,9 +47,8 @@ class AgentBench(MessageReader):
     def _sniffed(self, document: Any) -> list[Any]:
         return document[:20] if isinstance(document, list) else [document]
 
-    def end(self, document: Any) -> Iterable[Item]:
-        status = as_text(as_dict(as_dict(document).get("output")).get("status"))
-        return (RunEnd(reason=status),) if status else ()
+    def reason(self, document: Any) -> str:
+        return as_text(as_dict(as_dict(document).get("output")).get("status"))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         """Give one message of a history to `assembler`; an action is answered by the next."""

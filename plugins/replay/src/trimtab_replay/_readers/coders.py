@@ -53,9 +53,6 @@ class MiniSweAgent(MessageReader):
         is_ours = "info" in document and any(map(_is_result, dicts(document.get("messages"))))
         return 0.8 * is_ours
 
-    def knows(self, message: dict[str, Any]) -> bool:
-        return "role" in message
-
     def facts(self, document: dict[str, Any]) -> dict[str, Any]:
         return {
             "name": named(document.get("instance_id")),
@@ -165,9 +162,8 @@ class OpenHands(MessageReader):
     def facts(self, document: dict[str, Any]) -> dict[str, Any]:
         return {"name": named(document.get("instance_id"))}
 
-    def end(self, document: Any) -> Iterable[Item]:
-        error = as_text(as_dict(document).get("error"))
-        return [RunEnd(reason=error)] if error else ()
+    def reason(self, document: Any) -> str:
+        return as_text(as_dict(document).get("error"))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         action, at = as_text(message.get("action")), as_time(message.get("timestamp"))

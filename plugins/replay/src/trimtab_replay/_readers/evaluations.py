@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from trimtab import Outcome
@@ -15,7 +15,7 @@ from trimtab.events import CallOrigin, Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.messages import MessageReader, flagged
 from trimtab_replay._readers.openai import Chat, Message, Requested, usage
-from trimtab_replay._recording import Item, RunEnd, StopRequest
+from trimtab_replay._recording import StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (
     arguments,
@@ -55,9 +55,6 @@ class Inspect(MessageReader):
         samples = as_dict(document).get("samples")
         return samples if isinstance(samples, list) else [document]
 
-    def knows(self, message: dict[str, Any]) -> bool:
-        return "role" in message
-
     def messages(self, document: Any) -> list[Any] | None:
         """Return the messages, those of tools with the event that says more of the call."""
         events = dicts(as_dict(document).get("events"))
@@ -77,9 +74,8 @@ class Inspect(MessageReader):
             "meta": {"scores": {name: as_dict(score).get("value") for name, score in scores}},
         }
 
-    def end(self, document: Any) -> Iterable[Item]:
-        limit = as_text(as_dict(as_dict(document).get("limit")).get("type"))
-        return (RunEnd(reason=limit),) if limit else ()
+    def reason(self, document: Any) -> str:
+        return as_text(as_dict(as_dict(document).get("limit")).get("type"))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         return _INSPECT.feed(assembler, message)
@@ -145,9 +141,6 @@ class TauBench(MessageReader):
     def sniff(self, source: Transcript) -> float:
         return float(self.is_told_by(source.sample))
 
-    def knows(self, message: dict[str, Any]) -> bool:
-        return "role" in message
-
     def runs(self, document: Any) -> list[Any]:
         return document if isinstance(document, list) else [document]
 
@@ -182,9 +175,6 @@ class Tau2(MessageReader):
         simulations = as_list(as_dict(source.sample).get("simulations"))
         return float(any(map(has_list("messages"), simulations[:3])))
 
-    def knows(self, message: dict[str, Any]) -> bool:
-        return "role" in message
-
     def runs(self, document: Any) -> list[Any]:
         """Return the simulations, with the rules that the agent was given."""
         environment = as_dict(as_dict(as_dict(document).get("info")).get("environment_info"))
@@ -202,9 +192,8 @@ class Tau2(MessageReader):
             "meta": {"reward": reward, "termination_reason": reason},
         }
 
-    def end(self, document: Any) -> Iterable[Item]:
-        reason = as_text(as_dict(document).get("termination_reason"))
-        return (RunEnd(reason=reason),) if reason else ()
+    def reason(self, document: Any) -> str:
+        return as_text(as_dict(document).get("termination_reason"))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         role = named(message.get("role"))

@@ -65,9 +65,8 @@ class AutoGen(MessageReader):
         context = as_dict(document).get("llm_context")
         return super().messages(document if context is None else context)
 
-    def end(self, document: Any) -> Iterable[Item]:
-        reason = named(as_dict(document).get("stop_reason"))
-        return (RunEnd(reason=reason),) if reason else ()
+    def reason(self, document: Any) -> str:
+        return named(as_dict(document).get("stop_reason"))
 
     def feed(self, assembler: Assembler, message: dict[str, Any]) -> bool:
         kind, content = named(message.get("type")), message.get("content")

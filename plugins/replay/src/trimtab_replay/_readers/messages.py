@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._recording import Item, RecordedItem, Recording
+from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import arguments, as_dict, as_float, as_int, as_text, dicts, named
 from trimtab_replay.outcomes import outcome_of
@@ -156,9 +156,9 @@ class MessageReader(Reader, ABC):
     what: ClassVar[str] = "messages"
     unknown: ClassVar[str] = "message {} has no known role or type"
 
-    @abstractmethod
     def knows(self, message: dict[str, Any]) -> bool:
         """Whether this reader understands `message`."""
+        return "role" in message
 
     def is_own(self, message: dict[str, Any]) -> bool:
         """Whether `message` shows that the file is in this format."""
@@ -190,8 +190,13 @@ class MessageReader(Reader, ABC):
 
     def end(self, document: Any) -> Iterable[Item]:
         """Return what happens after the last message of a run."""
+        reason = self.reason(document)
+        return (RunEnd(reason=reason),) if reason else ()
+
+    def reason(self, document: Any) -> str:
+        """Return how a run ended, in its own words; empty where it says nothing."""
         del document
-        return ()
+        return ""
 
     def facts(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return what a run says of itself, as arguments of `Reader.recording`."""
