@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import Event, Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from trimtab import TrimtabError
@@ -74,12 +73,7 @@ class ProxyServer:
         self.wait_until_ready()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def start(self) -> None:
