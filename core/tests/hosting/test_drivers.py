@@ -112,6 +112,16 @@ def test_what_no_run_could_be_opened_with_is_named_before_an_agent_runs() -> Non
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [{"session": 5}, {"budget": {"max_turns": 3}}, {"timeout": "5"}, {"deadline": "5"}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_what_no_run_can_be_opened_with_is_refused_before_an_agent_runs(wrong):
+    with pytest.raises(SessionError, match=f"{next(iter(wrong))} must be"):
+        Drivers(Prompt("agent", "main", config=None), **wrong)
+
+
+@pytest.mark.parametrize(
     ("names", "what"), [((3,), "conversation"), ((None,), "conversation"), (("t", 4), "agent_id")]
 )
 def test_the_name_of_a_conversation_is_text(names: Any, what: str) -> None:

@@ -25,14 +25,14 @@ from trimtab._hosting.calls import contained, end_of
 from trimtab._hosting.placement import REQUEST, RESULT, TOOLS
 from trimtab._run.session import Session
 from trimtab._types.errors import SessionError
-from trimtab._types.limits import Deadline
-from trimtab._types.options import as_instance, as_text, names_known
+from trimtab._types.limits import Budget, Deadline
+from trimtab._types.options import as_instance, as_seconds, as_text, as_timeout, names_known
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._prompt import Prompt
-    from trimtab._types.limits import Budget, Heartbeat, Usage
+    from trimtab._types.limits import Heartbeat, Usage
 
 T = TypeVar("T")
 
@@ -290,6 +290,12 @@ class Drivers:
 
         as_instance("prompt", self.prompt, Prompt, "write Prompt(template)")
         as_instance("host", self.host, Host)
+        if not callable(self._session):
+            as_instance("session", self._session, Session, optional=True)
+        as_instance("budget", self._budget, Budget, optional=True)
+        as_timeout(self._timeout)
+        if not isinstance(self._deadline, Deadline):
+            as_seconds("deadline", self._deadline)
 
     def of(
         self, conversation: str, agent_id: str | None = None, *, host: Host | None = None
