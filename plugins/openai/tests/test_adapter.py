@@ -77,6 +77,14 @@ def test_a_template_is_refused_with_what_to_write() -> None:
         adapter.evaluate(PromptTemplate("agent", "main"), session=Session())  # type: ignore[arg-type]
 
 
+def test_what_is_no_session_and_no_settings_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"settings must be Settings, not dict: write Settings\("):
+        OpenAIAdapter("m", settings={"max_turns": 3})  # type: ignore[arg-type]
+    adapter, prompt = OpenAIAdapter("m", client=object()), Prompt("agent", "main", config=None)
+    with pytest.raises(TypeError, match="session must be a Session, not NoneType"):
+        adapter.evaluate(prompt, session=None)  # type: ignore[arg-type]
+
+
 def test_it_is_an_adapter():
     assert isinstance(OpenAIAdapter("m"), Adapter)
 

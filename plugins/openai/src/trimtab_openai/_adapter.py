@@ -69,6 +69,9 @@ class OpenAIAdapter:
         checkers: Iterable[TaskCompletionChecker] = (),
         cost: Cost | None = None,
     ) -> None:
+        if not isinstance(settings, Settings):
+            given = type(settings).__name__
+            raise TypeError(f"settings must be Settings, not {given}: write Settings(max_turns=…)")
         self._model = model
         self._client = client
         self._async_client = async_client
@@ -139,6 +142,8 @@ class OpenAIAdapter:
         budget: Budget | None,
     ) -> Iterator[Run]:
         host = self._host_for(prompt)
+        if not isinstance(session, Session):
+            raise TypeError(f"session must be a Session, not {type(session).__name__}")
         seconds = self._settings.timeout
         run = session.open_run(prompt, host=host, deadline=deadline, budget=budget, timeout=seconds)
         try:
