@@ -40,7 +40,7 @@ class Job:
         reader: reads every file, unasked; the surest one where empty.
         deadline: seconds that each run has.
         since: aware; recordings that began earlier, or don't tell when, are left out.
-        keep_steps: whether to keep the calls, to show them.
+        keep_calls: whether to keep the calls, to show them.
         pick: which recordings to replay, by their place in their file from 0, as ``(i, n)``:
             those whose place is `i` modulo `n`.
         only: ids of the recordings to replay, or stems of their files; None for all.

@@ -74,7 +74,7 @@ class LeaseExtender:
         if not self._attaching.acquire(blocking=False):
             raise RuntimeError("LeaseExtender already attached: use one extender per message")
         try:
-            self._kept = Kept(lease, msg, on_event or _ignore)
+            self._kept = Kept(lease, msg, on_event or (lambda _: None))
             self._keeper.add(self._kept)
             try:
                 yield lease
@@ -112,10 +112,6 @@ class LeaseExtender:
             deliveries=getattr(msg, "deliveries", 0),
         )
         return Lease(self.config, terms, heartbeat, now=now)
-
-
-def _ignore(_: LeaseEvent) -> None:
-    """Ignore the event."""
 
 
 NAME = "lease"

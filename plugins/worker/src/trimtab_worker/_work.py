@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("trimtab_worker")
 
 
-def _never() -> None:
-    return None
-
-
 @names_known()
 @attrs.frozen(kw_only=True)
 class Attempt:
@@ -51,7 +47,7 @@ class Attempt:
     message_id: str = ""
     number: int = 1
     snapshot: str | None = attrs.field(default=None, repr=False)
-    lost: Callable[[], str | None] = attrs.field(default=_never, eq=False, repr=False)
+    lost: Callable[[], str | None] = attrs.field(default=lambda: None, eq=False, repr=False)
 
     def key(self, effect: str) -> str:
         """Return an idempotency key: the same for one effect at every attempt.
@@ -154,7 +150,7 @@ class Work:
             message_id=identifier,
             number=number,
             snapshot=self._last_snapshot(identifier, number),
-            lost=self._why_lost,
+            lost=lambda: self.lost,
         )
         self._extender = LeaseExtender(self.config.lease_extender, keeper=keeper)
         self._on_event = on_event
@@ -214,7 +210,7 @@ class Work:
         if not limits and not stops:
             return None
         total = max(0.0, min(limits, default=LONGEST_WORK))
-        return LeaseDeadline(total, self.clock, lost=self._why_lost if stops else None)
+        return LeaseDeadline(total, self.clock, lost=(lambda: self.lost) if stops else None)
 
     @property
     def lost(self) -> str | None:
@@ -232,9 +228,6 @@ class Work:
         """
         if self.dropped is None:
             self._extender.confirm()
-        return self.lost
-
-    def _why_lost(self) -> str | None:
         return self.lost
 
     def drop(self, reason: str | None = None) -> None:

@@ -1,6 +1,6 @@
 """The cases format: one labelled run a line, calls and events in ``calls``.
 
-Every item has an index of its own, and `Entry.call` is that index: verdicts count in items.
+Every item has an index of its own, and `RecordedItem.call` is that index: verdicts count in items.
 """
 
 from __future__ import annotations
