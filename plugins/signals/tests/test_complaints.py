@@ -53,6 +53,21 @@ def test_three_tools_that_are_told_the_same_need_no_word_that_is_known(answer: s
             "tar: a.txt: write: no space left on device",
             "OSError: [Errno 28] no space left on device: '/tmp/x'",
         ),
+        (
+            "Lỗi mạng: không phân giải được tên máy lims.noibo.vn",
+            "Lỗi mạng: không phân giải được tên máy duocdien.noibo.vn",
+            "Lỗi mạng: không phân giải được tên máy hplc2.noibo.vn",
+        ),
+        (
+            "IOError: [Errno 28] 장치에 남은 공간이 없음",
+            "쓰기 오류 '/var/x': 장치에 남은 공간이 없음",
+            "트랜잭션 - 장치에 남은 공간이 없음",
+        ),
+        (
+            "接続拒否: db:5432 (09:12:01)",
+            "接続拒否: db:5432 (09:12:04)",
+            "接続拒否: db:5432 (09:13:09)",
+        ),
         ("Алдаа: Connection closed",) * 3,
         ('{"kod": 402, "komunikat": "licencja wygasła"}',) * 3,
     ],
@@ -162,3 +177,12 @@ def test_an_error_whose_fields_are_named_in_any_language_is_one_failure() -> Non
 )
 def test_a_time_that_something_took_is_no_time_to_come_back_at(said: str, returns: bool) -> None:
     assert comes_back_as_told(said, (0.0, 0.0), (44.0, 44.0)) is returns
+
+
+@pytest.mark.parametrize(
+    "answer", ["0 αποτελέσματα", "Treffer: 0", "0 найдено", "0件の結果です", "0 rows"]
+)
+def test_a_count_of_nothing_is_no_failure_of_several_searches(answer: str) -> None:
+    calls = [Call(tool, {"q": "x"}, answer) for tool in ("arxeio", "fotos", "efimerides")]
+
+    assert in_vain(*calls) == [False] * 3

@@ -86,6 +86,11 @@ _MALFORMED = LazyPattern(
     r"|expected\b[^\n]{1,60}\bbut got\b|(?:attribute|key|name|reference|syntax|type)error\b)",
     re.IGNORECASE,
 )
+_ZERO = LazyPattern(
+    r"\W{0,3}0 ?[^\W\d]{2,40}(?: [^\W\d]{2,20})?\W{0,3}"
+    r"|[^\W\d]{2,40}(?: [^\W\d]{2,20})? ?[:=] ?0\W{0,3}"
+)
+"""A count of nothing, in any language: "0 αποτελέσματα", "Treffer: 0"."""
 _BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
 _BRIEF = 80
 _SHORT = 160
@@ -118,7 +123,8 @@ def finds_nothing(said: str) -> bool:
     said = said.strip()
     if len(said) > _SHORT:
         return False
-    return said.lower() in _BARE or _NOTHING.search(said) is not None
+    none = said.lower() in _BARE or _ZERO.fullmatch(said) is not None
+    return none or _NOTHING.search(said) is not None
 
 
 def reports_nothing(said: str) -> bool:

@@ -41,6 +41,8 @@ _WORD = LazyPattern(r"\w+")
 _MOST, _LEAST_SHARED = 0.7, 3
 """Share and number of words that two complaints have in common if they differ in what they name:
 "502 Bad Gateway: /units" and "502 Bad Gateway: /crew"."""
+_SENTENCE = 8
+"""Words of an answer that says more than that something was done."""
 _SHORTEST = 12
 """Characters that say what is wrong; less is a value, or a word that all goes well."""
 _ALIKE = 3
@@ -83,7 +85,8 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
         does_other, told = _operation(other.tool, other.command), without_times(other.output)
         is_near = (
             does_other != does
-            and (complains or _complains(told))  # one of them tells what both are
+            # one of them tells what both are, or it takes many words
+            and (complains or _complains(told) or len(_WORD.findall(told)) >= _SENTENCE)
             and same_reason(said, told)
         )
         ends_alike = said[-_EDGE:] == told[-_EDGE:] and edges_of(other)

@@ -108,7 +108,7 @@ _YET = _particles(
 _UNTIL = _particles(
     "ожида* очіку* очак* wait* warte* waart* attends attente attendre attendez attendo attende "
     "espera esperar esperando aguard* agard* aspett* wacht wachten afwacht* väntar vänta avvakta* "
-    "venter odot* ootan oota gaidu gaidi gaidīt laukiu laukti palauk czek* poczek* ček* počk* "
+    "afvent* avvent* venter odot* ootan oota gaidu gaidi gaidīt laukiu laukti palauk czek* poczek* ček* počk* "
     "čak* čeka* priček* чака* изчака* жд* подожд* чека* зачека* várj várok várom várunk megvár* "
     "aștept* περιμ* bekle* bekli* gözləy* kutaman күт* انتظ* أنتظر بانتظار منتظر* انتظار ממתינ* "
     "המתן חכה chờ đợi tunggu* menunggu hintay* subiri nasubiri nistenna bíð* itxaro* atend* "
@@ -126,7 +126,7 @@ _UNTIL = _particles(
     "kuze նախքան մինչև cho_đến trước sau_khi đến_khi khi तक से_पहले बाद सम्म अघि पर्यंत आधी સુધી "
     "પહેલાં ਤੱਕ ਤੋਂ_ਪਹਿਲਾਂ পর্যন্ত আগে வரை முன் వరకు ముందు ತನಕ ವರೆಗೆ വരെ മുമ്പ് තුරු තෙක් จนกว่า "
     "ก่อน หลัง เมื่อ ຈົນ ກ່ອນ ຫຼັງ ເມື່ອ រហូត មុន እስክ በፊት 之前 以前 直到 之后 以后 等 まで 前に "
-    "後に たら 次第 까지 다음 후에 전에 სანამ მანამ"
+    "後に たら 次第 다음 후에 전에 სანამ მანამ"
 )
 _SELF = _particles(
     "eu$ ja$ ja_kad* já$ já_až ich$ ik$ jag$ jeg$ sam$ sama$ मैं myself personally selbst selber "
