@@ -588,3 +588,23 @@ def test_a_moment_please_asks_for_nothing(text):
 def test_who_was_told_a_time_waits_for_it(user, may):
     status = status_of("The build starts at 22:00.", user=user, done="check")
     assert (status == CompletionStatus.UNVERIFIED) is may
+
+
+@pytest.mark.parametrize(
+    "state", ["AFVENTER_GODKENDELSE", "afventer godkendelse", "WAITING_FOR_LISE"]
+)
+def test_a_state_that_waits_for_somebody_is_read_however_it_is_written(state):
+    booked = ("book", {"what": "crane"}, {"status": state, "who": "Lise Dam"})
+    text = "The booking is with Lise Dam."
+    assert status_of(text, calls=[booked], steps=["Book crane"]) == CompletionStatus.UNVERIFIED
+
+
+def test_how_far_the_work_goes_is_no_condition_of_the_user():
+    said = status_of(
+        "일정표를 완성했습니다. 다음 지시를 기다리겠습니다.",
+        user="촬영 일정표를 만들고, 배우별 콜시트까지 작성해서 저장해 줘.",
+        calls=[("make", {"days": 12}, "12일 일정표 저장됨")],
+        done="일정표",
+        steps=["배우별 콜시트", "저장 확인"],
+    )
+    assert said == CompletionStatus.INCOMPLETE

@@ -183,8 +183,8 @@ def _told_by(call: CallRecord) -> str:
 
 def _awaits(said: str) -> bool:
     """Tell whether a short answer waits for somebody: a state in one word is that of a job."""
-    states = (one for one in _STATE.findall(said) if " " in one)
-    return _AWAITS.search(said) is not None or any(map(waits_for, states))
+    states = (one.replace("_", " ") for one in _STATE.findall(said))
+    return _AWAITS.search(said) is not None or any(" " in one and waits_for(one) for one in states)
 
 
 def _is_receipt(call: CallRecord) -> bool:

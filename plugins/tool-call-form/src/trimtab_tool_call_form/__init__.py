@@ -114,7 +114,8 @@ _OF_CALLS = re.compile(
     re.IGNORECASE,
 )
 _OF_FORMS = re.compile(
-    r"\bexamples?\b|\bformat\b|\blooks? like\b|\bmarkup\b|\braw\b|\bsyntax\b|\btemplate\b|\bxml\b"
+    r"\bexamples?\b|\bformat\b|\bjson\b|\blooks? like\b|\bmarkup\b|\bpayload\b|\braw\b|\bsamples?\b"
+    r"|\bsyntax\b|\btemplate\b|\btool_calls\b|\bxml\b"
     r"|beispiel|exemple|ejemplo|exemplo|пример|示例|标记|格式|書き方|マークアップ|예시|형식",
     re.IGNORECASE,
 )
@@ -131,7 +132,8 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
     Returns:
         None if the text holds no such call, or the user asked how one is written.
     """
-    named = tools is not None and any(tool in request for tool in tools)
+    spelt = request.replace(" ", "_")
+    named = tools is not None and any(tool in request or tool in spelt for tool in tools)
     if _asks_for_form(request[:LONGEST], named=named):
         return None
     text = _bounded(text)
