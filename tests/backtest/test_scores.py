@@ -38,6 +38,7 @@ LATER = [
         22,
         23,
         24,
+        25,
     )
 ]
 STILL_WRONG = {
@@ -154,7 +155,6 @@ STILL_WRONG = {
     # Ten minutes between two looks, and a counter that falls.
     "r21-washer-timer-lv": "false alarm",
     # Each call lacks another argument, for all of them were made without any.
-    "r20-lost-schema-bn": "missed",
     # Who acts next stands in words: of a tool that asks or works on, of the user who said to stop.
     "r20-confirm-dose-it": "false alarm",
     "r20-denied-stop-here-nl": "false alarm",
@@ -192,16 +192,19 @@ STILL_WRONG = {
     "r23-how-to-see-ko": "missed",
     "r23-misleading-compile-cs": "missed",
     "r23-only-user-can-he": "false alarm",
-    "r23-readonly-root-en": "late",
     "r23-refusal-expected-en": "false alarm",
     "r23-session-expired-de": "missed",
-    "r24-api-message-sample-en": "false alarm",
     "r24-daegi-hwamyeon-ko": "missed",
     "r24-gui-mail-lap-vi": "missed",
     "r24-simulacro-corte-es": "false alarm",
     "r24-solo-usuario-firma-es": "false alarm",
     "r24-yiquxiao-huitian-zh": "missed",
     "r24-zaten-dolu-randevu-tr": "missed",
+    "r25-cancelled-gate-job-polled-vi": "missed",
+    "r25-deny-list-checked-on-purpose-en": "false alarm",
+    "r25-only-the-user-can-thread-tr": "false alarm",
+    "r25-policies-looked-up-singly-ar": "missed",
+    "r25-proxy-enotfound-everywhere-en": "late",
     "r11-limit-is-no-argument": "late",
     "r16-the-gap-never-closes-ja": "late",
 }

@@ -108,7 +108,8 @@ _YET = _particles(
 _UNTIL = _particles(
     "ожида* очіку* очак* wait* warte* waart* attends attente attendre attendez attendo attende "
     "espera esperar esperando aguard* agard* aspett* wacht wachten afwacht* väntar vänta avvakta* "
-    "afvent* avvent* venter odot* ootan oota gaidu gaidi gaidīt laukiu laukti palauk czek* poczek* ček* počk* "
+    "afvent* avvent* venter odot* ootan oota gaidu gaidi gaidīt laukiu laukti palauk czek* poczek* "
+    "ček* počk* "
     "čak* čeka* priček* чака* изчака* жд* подожд* чека* зачека* várj várok várom várunk megvár* "
     "aștept* περιμ* bekle* bekli* gözləy* kutaman күт* انتظ* أنتظر بانتظار منتظر* انتظار ממתינ* "
     "המתן חכה chờ đợi tunggu* menunggu hintay* subiri nasubiri nistenna bíð* itxaro* atend* "
