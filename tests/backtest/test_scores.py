@@ -98,7 +98,6 @@ STILL_WRONG = {
     "r17-yes-i-said-turn-it-on-fi": "missed",
     # Each answer names another thing, a number that grows, or a value that wavers.
     "r18-parents-chat-told-five-times-ru": "late",
-    "r18-plan-tasks-made-anew-zh": "missed",
     "r18-vents-and-heating-undo-fi": "missed",
     # That it failed is said in words of one language.
     "r18-flour-order-just-fails-cs": "late",
