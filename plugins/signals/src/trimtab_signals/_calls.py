@@ -42,7 +42,8 @@ _MOST, _LEAST_SHARED = 0.7, 3
 """Share and number of words that two complaints have in common if they differ in what they name:
 "502 Bad Gateway: /units" and "502 Bad Gateway: /crew"."""
 _SENTENCE = 8
-"""Words of an answer that says more than that something was done."""
+"""Words of an answer that says more than that something was done, in a language whose words for
+failures nobody knows here; English ones are known."""
 _SHORTEST = 12
 """Characters that say what is wrong; less is a value, or a word that all goes well."""
 _ALIKE = 3
@@ -58,7 +59,7 @@ def edges_of(call: CallRecord) -> tuple[str, ...]:
     """Return how a call's answer ends and how its clauses begin, if it may be a complaint."""
     if call.failed or not _SHORTEST <= call.size <= _LONGEST or call.outcome is not _OK:
         return ()
-    said = without_times(call.output)
+    said = _said(call)
     if said[0] in "{[" and not _CODE.search(said):
         return ()  # "ok" in an object has many forms, a failure mostly a code
     if ": " not in said:
@@ -73,7 +74,7 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     A success of the same operation ends the count. Different operations that are told the very same
     have nothing in common but what keeps them from it.
     """
-    said, does = without_times(call.output), _operation(call.tool, call.command)
+    said, does = _said(call), _operation(call.tool, call.command)
     coded = _CODE.search(said) is not None
     done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
     if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
@@ -82,12 +83,12 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
     exact = True
     for other in before:
-        does_other, told = _operation(other.tool, other.command), without_times(other.output)
-        is_near = (
-            does_other != does
-            # one of them tells what both are, or it takes many words
-            and (complains or _complains(told) or len(_WORD.findall(told)) >= _SENTENCE)
-            and same_reason(said, told)
+        does_other, told = _operation(other.tool, other.command), _said(other)
+        is_near = does_other != does and (
+            same_reason(said, told)
+            if complains or _is_foreign(told)
+            # One of them tells what both are; of several lines one may be the harness's own.
+            else "\n" not in told and _complains(told) and _same_clause(said, told)
         )
         ends_alike = said[-_EDGE:] == told[-_EDGE:] and edges_of(other)
         if said == told or is_near or (ends_alike and _signature(other) == signature):
@@ -127,12 +128,29 @@ def same_reason(said: str, other: str) -> bool:
     if max(len(said), len(other)) > _LONGEST:
         return False
     said, other = lowered(said), lowered(other)
-    reasons = {*_CLAUSES.split(said)}.intersection(_CLAUSES.split(other))
-    if any(len(reason) >= _SHORTEST and " " in reason.strip() for reason in reasons):
-        return True  # a clause without a space is a name or a path
+    if _same_clause(said, other):
+        return True
     one, two = set(_WORD.findall(said)), set(_WORD.findall(other))
     shared = len(one & two) >= max(_LEAST_SHARED, _MOST * max(len(one), len(two)))
     return shared and said[:_EDGE] == other[:_EDGE]
+
+
+def _said(call: CallRecord) -> str:
+    """Return an answer without its times; of several lines one may be what a harness adds."""
+    return call.output if "\n" in call.output else without_times(call.output)
+
+
+def _same_clause(said: str, other: str) -> bool:
+    """Tell whether two answers have a clause in common; one without a space is a name or a path."""
+    same = {*_CLAUSES.split(said)}.intersection(_CLAUSES.split(other))
+    return any(len(one) >= _SHORTEST and " " in one.strip() for one in same)
+
+
+def _is_foreign(said: str) -> bool:
+    """Tell whether an answer is one line of many words, a third of which no ASCII can spell."""
+    words = [] if "\n" in said or said.isascii() else _WORD.findall(said)
+    spelt = sum(map(str.isascii, words))
+    return len(words) >= _SENTENCE and 3 * (len(words) - spelt) >= len(words)
 
 
 def _operation(tool: str, command: str | None) -> str:
