@@ -128,7 +128,9 @@ def test_a_text_is_short_and_names_no_tool_that_nobody_asked_for(moment: Moment)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [*fit.SETS, "thirteenth", "fourteenth", "fifteenth"])
+@pytest.mark.parametrize(
+    "number", [*fit.SETS, "thirteenth", "fourteenth", "fifteenth", "sixteenth"]
+)
 def test_no_text_of_a_pass_names_a_tool_that_does_harm(number: str) -> None:
     for moment in moments.read(RESULTS.parent / f"moments_{number}.jsonl"):
         _, text = passes.text_of(moment)
@@ -448,6 +450,7 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
         ("thirteenth", 0),
         ("fourteenth", 0),
         ("fifteenth", 0),
+        ("sixteenth", 0),
     ],
 )
 def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int) -> None:
@@ -472,6 +475,7 @@ def test_the_rows_of_a_pass_are_judged_at_the_first_word(number: str, left: int)
         "thirteenth",
         "fourteenth",
         "fifteenth",
+        "sixteenth",
     ],
 )
 def test_the_texts_of_a_pass_are_those_of_its_plan(number: str) -> None:
