@@ -51,6 +51,7 @@ KNOWN = frozenset(
         "r20-redirect-pingpong-sq~turns-of-9-seconds",
         "r20-redirect-pingpong-sq~turns-of-25-seconds",
         "r15-still-scrolling-at-the-bottom-tr~turns-of-25-seconds",
+        "r25-unknown-tool-rollout-en~answers-in-zh",
         # "Usually it takes ten minutes": at half the speed it is looked at every ten.
         "r19-waits-for-a-mute-translator-ko~other-times",
         "r4-game-takes-no-input~argument-keys-renamed",
