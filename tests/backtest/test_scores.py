@@ -63,7 +63,7 @@ STILL_WRONG = {
     # A tool that writes entries is not known to read.
     "r11-fifteen-entries-one-by-one": "missed",
     # A wait lies in each round, or longer pauses than the run's own between looks at a flag.
-    "r13-a-box-for-people-hu": "missed",
+    "r13-a-box-for-people-hu": "late",
     "r13-a-new-mark-on-each-click-sv": "late",
     "r14-listens-to-the-dead-cs": "late",
     # A deed that is done again for another word may be wanted.
@@ -126,11 +126,6 @@ STILL_WRONG = {
     "r11-published-seven-times-id": "late",
     "r14-asks-how-full-it-is-de": "late",
     "r18-label-printed-over-and-over-hu": "late",
-    # A button under a new name on each page, and rounds that are like each other and not the same.
-    "r11-same-button-new-number-it": "missed",
-    "r14-the-button-that-answers-and-does-nothing-tr": "late",
-    "r14-the-cell-stays-broken-el": "missed",
-    "r9-drawn-and-rejected-zh": "missed",
     # Greetings by turns, and one order given again, in texts that are sent again.
     "r16-thirty-good-mornings-zh": "late",
     "r18-greeting-goes-round-workers-fil": "missed",
@@ -170,10 +165,10 @@ STILL_WRONG = {
     "r21-five-fields-so": "missed",
     "r21-timetables-tl": "missed",
     # Told in doubt, for all facts together are those of most loops; no rule takes them for one.
-    "r12-plan-after-each-squeeze-fr": "false alarm",
-    "r15-the-first-click-only-wakes-the-window-ko": "false alarm",
     "r12-twelve-boxes-of-a-form-de": "false alarm",
     "r16-one-review-after-another-it": "false alarm",
+    "r12-plan-after-each-squeeze-fr": "false alarm",
+    "r15-the-first-click-only-wakes-the-window-ko": "false alarm",
     "r8-poll-with-gaps": "false alarm",
     "r9-on-duty-zh": "false alarm",
     "r9-waits-for-the-quota-nl": "false alarm",
@@ -221,8 +216,6 @@ MISSES = {
     "r5-consent-reloads": "told after 8 equal clicks, not 5: a click may change what is not seen",
     "r5-one-terminal-after-another": "the number of the new terminal passes for news",
     "r5-second-try-succeeds": "told in doubt",
-    "r5-output-never-arrives": "one command in other dress each time",
-    "r5-port-is-taken": "a start that fails is taken for a wait, for it sleeps first",
 }
 TOGETHER = "doom-loop + diagnostic-signal"
 CLOSINGS = CASES.with_name("closings.jsonl")

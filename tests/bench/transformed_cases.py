@@ -54,11 +54,6 @@ KNOWN = frozenset(
         "r25-unknown-tool-rollout-en~answers-in-zh",
         # "Usually it takes ten minutes": at half the speed it is looked at every ten.
         "r19-waits-for-a-mute-translator-ko~other-times",
-        "r4-game-takes-no-input~argument-keys-renamed",
-        "r13-a-new-quotation-each-round-ar~tools-of-no-language",
-        # Readings between that are no part of a loop are looked through by no rule.
-        "r20-locked-turbine-da~reading-between",
-        "r3-env-var-six-ways~reading-between",
     }
 )
 """Changed cases that come out otherwise, each alone in its kind or one of two."""

@@ -13,8 +13,6 @@ DATA = Path(__file__).parent.parent / "data" / "reports-3.jsonl"
 REPORTS = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
 LOOPS = ("DoomLoopDetector", "DiagnosticSignalProvider")
 PROVIDERS = ("doom-loop", "diagnostic-signal")
-STILL_WRONG = {"r3-challenge-page"}
-"""Clicks here and there on a page that does not change."""
 
 
 def spoke(items, providers=PROVIDERS, pause=5.0):
@@ -42,11 +40,7 @@ def spoke(items, providers=PROVIDERS, pause=5.0):
 
 @pytest.mark.parametrize(
     "report",
-    [
-        pytest.param(report, id=report["id"])
-        for report in REPORTS
-        if report["concerns"] in LOOPS and report["id"] not in STILL_WRONG
-    ],
+    [pytest.param(report, id=report["id"]) for report in REPORTS if report["concerns"] in LOOPS],
 )
 def test_report(report):
     heard = spoke(report["calls"])

@@ -279,6 +279,16 @@ def test_the_refusals_of_a_user_are_no_failures(numbers):
     assert first([call("shell", {"command": f"rm {number}"}, said) for number in numbers]) is None
 
 
+def test_a_start_that_fails_again_is_no_waiting_though_it_sleeps():
+    start = call(
+        "bash",
+        {"command": "npm run dev > log 2>&1 & sleep 5; tail log"},
+        "Error: Port 3100 is already in use",
+    )
+    kill = [call("bash", {"command": f"pkill -f {name}"}, result="") for name in ("npm", "vite")]
+    assert first([start, kill[0], start, kill[1], start]) == 4
+
+
 def test_commands_that_fail_for_reasons_of_their_own_are_a_search():
     errors = {
         "pnpm build": "TS2304: cannot find Foo",

@@ -40,6 +40,19 @@ def rejected(number: int) -> Call:
     return Call("Edit", params, "String to replace not found in file.", "error")
 
 
+def failing(_: int) -> Call:
+    answer = "FAILED test_a.py::test_a - AssertionError: 1 != 2"
+    return Call("bash", {"command": "pytest -q"}, answer, "error")
+
+
+def like(name: str) -> Callable[[int], Call]:
+    def make(number: int) -> Call:
+        params = {"query": f"the long question about {name} number {number}"}
+        return Call("ask", params, f"an answer about {name} which is always the same one")
+
+    return make
+
+
 def reworded(number: int) -> Call:
     first, last = (
         ("please", "kindly", "now", "and")[number % 4],
@@ -56,6 +69,7 @@ RUNS: dict[LoopKind, tuple[Callable[[], Iterator[Item]], Callable[[int], int]]] 
         lambda: in_turns(lambda _: read("a"), lambda _: read("b")),
         lambda items: items // 2,
     ),
+    LoopKind.LIKE_CYCLE: (lambda: in_turns(like("a"), like("b")), lambda items: items // 2),
     LoopKind.INTERLEAVED: (
         lambda: in_turns(lambda _: read("a"), lambda n: read(f"other{n}")),
         lambda items: (items + 1) // 2,
@@ -73,6 +87,12 @@ RUNS: dict[LoopKind, tuple[Callable[[], Iterator[Item]], Callable[[int], int]]] 
     LoopKind.SAME_ERROR: (
         lambda: each(
             lambda n: Call("query", {"text": f"{NAMES[n % 10]} {n}"}, "connection refused", "error")
+        ),
+        lambda items: items,
+    ),
+    LoopKind.ELSEWHERE: (
+        lambda: each(
+            lambda n: Call("edit", {"path": "a.py", "text": f"{n}"}, f"b.py was written: {n * 7}")
         ),
         lambda items: items,
     ),

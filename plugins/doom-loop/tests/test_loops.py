@@ -335,6 +335,12 @@ def test_a_batch_of_changes_that_get_through_ends_the_count_of_rejections():
     assert first([rejected, batch, rejected]) is None
 
 
+def test_one_command_in_ever_other_dress_that_says_nothing_is_told():
+    dresses = ("{}", "{} -q", "{} 2>&1", 'cmd /c "{}"', "{} > out.log; type out.log", "{} | more")
+    actions = [Call("bash", {"command": dress.format("mvn compile")}, "") for dress in dresses * 2]
+    assert first(actions) == 7
+
+
 def test_one_question_with_the_same_hits_in_another_order_is_told():
     hits = [f"https://site{i}.example/page about the thing number {i}" for i in range(4)]
     actions = [
@@ -511,6 +517,38 @@ def test_one_question_with_ever_other_words_around_it_is_told(answer):
     assert first(asked) is not None
 
 
+@pytest.mark.parametrize(
+    "verdict", ["rejected: wrong number of fingers", "手指数量不正确 请重新生成"]
+)
+def test_what_is_made_anew_and_judged_the_same_is_told(verdict):
+    wishes = ("five fingers", "right hands", "correct hands", "natural fingers", "proper hands",
+              "good hands", "fine hands", "real fingers")  # fmt: skip
+    run = []
+    for number, wish in enumerate(wishes):
+        path = f"out/img_{number * 37:04x}.png"
+        run += [
+            Call("generate_image", {"prompt": f"two children, {wish}"}, {"path": path}),
+            Call("inspect_image", {"path": path}, verdict),
+        ]
+
+    assert first(run) is not None
+    assert first(run) <= 15
+
+
+def test_an_agent_that_answers_itself_is_told():
+    run = []
+    for number in range(8):
+        letter = {"from": "me@own.example", "subject": "Re: " * number + "hello", "body": "noted"}
+        reply = {
+            "to": "me@own.example",
+            "subject": "Re: " * (number + 1) + "hello",
+            "body": "noted",
+        }
+        run += [Call("check_inbox", {}, letter), Call("send_email", reply, {"status": "sent"})]
+
+    assert first(run, in_doubt=False) == 10
+
+
 def test_taps_beside_the_button_are_told_on_a_screen_in_any_script():
     screens = (
         "首页 | 外卖 美食 酒店民宿 电影演出 | 搜索框 我的",
@@ -571,6 +609,27 @@ def test_one_deed_again_is_told_though_each_makes_a_thing_with_a_name_of_its_own
     assert first([Call(tool, ARTICLE, made.format(2210 + 3 * n)) for n in range(9)]) == turn
 
 
+@pytest.mark.parametrize(
+    ("make", "made", "send", "key"),
+    [
+        ("create_offer", '{{"status": "created", "number": "Q-{}"}}', "send_pdf", "pdf"),
+        ("angebot_erstellen", "Angebot A{} liegt vor", "verschicken", "anhang"),
+        ("下单", "订单 D{} 已创建", "通知客户", "单号"),
+    ],
+)
+@pytest.mark.parametrize("several", [1, 2, 3])
+def test_deeds_that_take_up_what_the_one_before_has_made_are_told(make, made, send, key, several):
+    actions = []
+    for n in range(40, 45):
+        name = next(word for word in (f"Q-{n}", f"A{n}", f"D{n}") if word in made.format(n))
+        actions += [
+            Call(make, ARTICLE, made.format(n)),
+            *[Call(send, {key: name, "to": f"x{i}"}, f"m{n}{i} ok") for i in range(several)],
+        ]
+    # When the third round is whole, or begun anew.
+    assert first(actions) in (3 * (1 + several) - 1, 3 * (1 + several))
+
+
 @pytest.mark.parametrize("look", ["get_errors", "read_file", "run_tests"])
 def test_changes_that_undo_each_other_are_told_when_nothing_was_new_since(look):
     add = Call("edit", {"path": "a", "code": "x = 0"}, "edited: +x, -y")
@@ -591,13 +650,45 @@ def test_a_number_of_things_is_kept_by_calls_that_differ():
     ("tool", "name", "page"),
     [
         ("click", "E{}", "Tour | People: 2 | box Rules not ticked | button Send [E{}]"),
+        ("鼠标", "x{}", "表单 未勾选 提交 [x{}]"),
         ("click", "b{0}, b{0}0", "Tour | box Rules not ticked | form [b{0}0] | Send [b{0}]"),
     ],
 )
 def test_a_button_is_known_again_under_the_name_that_each_page_gives_it(tool, name, page):
     run = [Call(tool, {"ref": name.format(n)}, page.format(n + 13)) for n in range(17, 150, 13)]
 
-    assert first(run) == 3  # what is lacking is said
+    assert first(run) == (3 if "not" in page else 4)  # what is lacking is said
+
+
+def with_readings(actions):
+    """Put a reading of another thing after the second action, and after every third from there."""
+    taken = []
+    for number, action in enumerate(actions, 1):
+        taken.append(action)
+        if number % 3 == 2:
+            text = f"entry {number * 7919:x} of the book, and {number * 104729:x} beside it"
+            taken.append(Call("read_book", {"page": number}, text))
+    return taken
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        Call("wait", {"seconds": 5}, "waited", poll=True),
+        Call("search", {"q": "a b"}, "nothing to see here"),
+        Call("click", {"ref": "e12"}, "menu Home Shop, 4 links, no form"),
+    ],
+)
+def test_a_reading_of_something_else_hides_no_loop(action):
+    played = play(with_readings([action] * 30))
+
+    assert played.first is not None
+    assert "in a row" not in played.texts[0]
+
+
+def test_one_answer_to_other_questions_is_told_though_another_tool_reads_in_between():
+    asked = [Call("search", {"q": f"refund {word}"}, "no passage") for word in "abcdefghijkl"]
+    assert first(with_readings(asked)) is not None
 
 
 @pytest.mark.parametrize(
@@ -644,6 +735,10 @@ def reading(rounds):
         for turn in range(rounds)
         for name, text in DOCUMENTS.items()
     ]
+
+
+def test_documents_that_are_read_a_fourth_time_for_other_reasons_are_told():
+    assert first(reading(4), in_doubt=False) == 11
 
 
 def test_documents_that_are_read_a_second_time_are_not_told():
@@ -848,6 +943,37 @@ def test_one_question_is_told_when_eight_answers_say_the_same_in_other_words(too
     assert (
         first([*asked(REVIEWS[:4]), Call("edit", {"path": "a"}, "ok"), *asked(REVIEWS[4:])]) is None
     )
+
+
+def test_deeds_whose_answers_differ_in_what_they_made_are_told_apart_from_lists():
+    def rounds(names, deed, look):
+        return [call for n, name in enumerate(names) for call in (deed(n, name), look(n, name))]
+
+    formulas = ["=A7/B7", "=A7/(B7)", "=(A7)/B7", "=A7/$B7", "=A7/B$7", "=(A7/B7)", "=A7/B7"]
+    broken = rounds(
+        formulas,
+        lambda n, text: Call("update_cell", {"cell": "F7", "formula": text}, {"版": 812 + n}),
+        lambda n, _: Call("get_cell", {"cell": "F7"}, {"F7": "#DIV/0!", "版": 812 + n}),
+    )
+    assert first(broken) == 9
+
+    tests = rounds(
+        formulas,
+        lambda n, text: Call("editar", {"archivo": "f7.py", "poner": text}, {"rev": 40 + n}),
+        lambda n, _: Call("probar", {"archivo": "f7.py"}, {"aprobadas": 3 + n, "rev": 40 + n}),
+    )
+    assert first(tests) is None
+
+
+def test_what_is_pressed_under_a_new_name_each_time_is_told_and_a_queue_is_not():
+    pressed, queue = [], []
+    for n, name in enumerate([41, 44, 41, 42, 41, 44]):
+        page = {"nodes": [{"node": name, "text": "Zapłać"}, {"node": name + 1, "text": "Anuluj"}]}
+        pressed += [Call("ui_dump", {}, page), Call("ui_tap", {"node": name}, f"tapped {name}")]
+        ticket = {"numer": f"R{300 + n}", "rodzaj": "Drukowanie etykiety na zwykłym papierze"}
+        queue += [Call("zlecenie", {}, ticket), Call("drukuj", {"numer": f"R{300 + n}"}, "gotowe")]
+    assert first(pressed, in_doubt=False) == 11
+    assert first(queue) is None
 
 
 def test_deeds_that_undo_each_other_are_told_though_each_succeeds():

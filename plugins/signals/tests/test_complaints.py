@@ -154,6 +154,15 @@ def test_a_failure_that_names_its_tool_is_that_of_another_tool(said: str) -> Non
     assert len({record.signature for record in records}) == 1
 
 
+@pytest.mark.parametrize("said", ["Feld fehlt", "eksik alan", "필드가 없습니다", "bidang wajib"])
+def test_a_code_of_failure_beside_a_message_of_any_language_is_a_failure(said: str) -> None:
+    answers = [{"code": "invalid_input", "message": said}, {"code": "created", "message": said}]
+    calls = [Call("save", {}, answer) for answer in answers]
+    records = Player().play(calls).run.trajectory.follow(Calls).recent(2)
+
+    assert [record.failed for record in records] == [True, False]
+
+
 def test_an_error_whose_fields_are_named_in_any_language_is_one_failure() -> None:
     gates = ("old pier", "old_pier")
     answers = [{"error": {"codigo": "V-4", "texto": f"Válvula «{gate}»"}} for gate in gates]

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from trimtab import ManualClock, Outcome, Prompt, Session
 from trimtab_signals import (
     Calls,
+    asks_for_input,
     asks_user,
     brings_nothing,
     confirms,
@@ -178,6 +179,7 @@ def test_no_text_breaks_the_comparison(first, second):
         ("bash", {"command": "sleep 5; curl localhost"}, "refused", True),
         ("write_stdin", {"chars": ""}, "", True),
         ("write_stdin", {"chars": ""}, "Process exited with code 2", False),
+        ("write_stdin", {"chars": ""}, "[sudo] password for dev: ", False),
         ("get_job", {}, {"state": "FAILED"}, False),
         ("read", {"path": "a"}, "text", False),
         ("Bash", {"command": "npm run dev"}, "Command running in background with ID: b0a0", False),
@@ -187,11 +189,21 @@ def test_only_what_can_change_by_itself_is_excused(tool, params, answer, excused
     assert is_wait(records((tool, params, answer))[0]) is excused
 
 
+def test_a_failing_call_that_waits_by_itself_is_excused():
+    command = {"command": "ssh -o ConnectTimeout=5 host true"}
+    assert is_wait(records(("bash", command, "timed out", Outcome.ERROR))[0])
+    assert not is_wait(records(("get", {}, "503 not ready yet", Outcome.ERROR))[0])
+    assert is_wait(records(("get", {}, "not ready yet", Outcome.OK))[0])
+    assert not is_wait(records(("get", {}, "npm ERR! installing x", Outcome.OK))[0])
+
+
 def test_words_of_answers():
     assert confirms("1 row affected")
     assert not confirms("update failed")
     assert in_progress('{"state": "CREATE_IN_PROGRESS"}')
     assert has_ended("<status>completed</status>")
+    assert asks_for_input("Overwrite? [y/N]")
+    assert not asks_for_input("done")
 
 
 def test_what_is_left_running_is_seen():
@@ -220,6 +232,13 @@ def test_what_is_left_running_is_seen():
                 "bash: -c: line 2: syntax error: unexpected end of file"
             ),
             "bash: -c: line 1: unexpected EOF while looking for matching `''",
+        ),
+        (
+            (
+                "== [stdin] FAIL\nL:   1 | P:  20 |  PRS | Found unparsable section: ';'\n"
+                "L:   1 | P:  21 | L009 | Files must end with a newline.\nAll Finished!"
+            ),
+            "L:   1 | P:  20 |  PRS | Found unparsable section: ';'",
         ),
         (
             "ERRORS:\n- E999 IndentationError: unexpected indent",
@@ -270,6 +289,7 @@ def test_another_test_that_fails_is_another_failure():
         {"errors": [{"message": "no such field"}], "data": None},
         {"type": "about:blank", "title": "Not Found", "status": 404},
         {"statusCode": 500, "message": "broken"},
+        {"__type": "com.example#ThrottlingException", "message": "slow down"},
         {"code": 40003, "msg": "no rights"},
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from trimtab import Outcome
@@ -17,6 +19,7 @@ from trimtab_signals import (
 
 _VALUE = LazyPattern(r"\d+(?:\.\d+)?")
 HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_NAME = LazyPattern(r"(?<![\w./-])(?=[\d./-]*[^\W\d])[\w./-]*\d(?:[\w./-]*\w)?")
 TEXT = LazyPattern(r"\"([^\"]{3,})\"")
 _ANY_WORD = LazyPattern(r"[^\W\d_]{2,}|\d+")
 _SENTENCE = 20
@@ -56,6 +59,14 @@ def texts_of(call: CallRecord) -> list[str]:
         return []
     values = (value for value in TEXT.findall(call.params_text) if len(value) >= _SENTENCE)
     return [value for value in values if " " in value or not value.isascii()]
+
+
+def hands_on(shown: CallRecord, call: CallRecord) -> bool:
+    """Tell whether a call takes a name from the answer before: one with a digit in it, or one of
+    several.
+    """
+    names = _NAME.findall(call.params_text)
+    return not set(_NAME.findall(shown.output)).isdisjoint(names) or bool(taken_up(shown, [call]))
 
 
 class Seen(NamedTuple):
@@ -149,6 +160,18 @@ class Action:
         if self._changes is None:
             self._changes = self.fresh and any(may_change(call) for call in self.calls)
         return self._changes
+
+
+def taken_up(shown: CallRecord, later: Sequence[CallRecord]) -> set[tuple[str, ...]]:
+    """Return the labels of what an answer shows several of, one of which a later call takes up:
+    names of things, none of which went away.
+    """
+    labels = Counter(slot.label[-1:] for slot in shown.shape.slots)
+    return {
+        slot.label[-1:]
+        for slot in shown.shape.slots
+        if labels[slot.label[-1:]] > 1 and slot.label and any(holds(one, slot) for one in later)
+    }
 
 
 def holds(call: CallRecord, slot: Slot) -> bool:

@@ -1,8 +1,10 @@
-"""One answer that came again and again to other words."""
+"""Work that has no effect: one answer to other words, changes that are rejected or go astray."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
+from posixpath import basename
 
 import attrs
 
@@ -30,6 +32,7 @@ from trimtab_signals import (
     span_of,
 )
 
+_FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 _HANDLE = LazyPattern(r"(?<![^\s\"'=,(\[{])[^\s\"'=,()\[\]{}\d/]*[\d/][^\s\"'=,()\[\]{}]*")
 """A name with a digit, a path or an address."""
 _ID = 8
@@ -39,6 +42,7 @@ _MORE_FOR_ATTEMPTS = 2
 _PAUSES = 3
 """Calls between which two pauses lie, the least that can be seen to grow."""
 _MORE_FOR_SUBJECT = 1
+_MORE_FOR_CHANGES = 2
 _MORE_FOR_CONTENT = 3
 """Added to the repeats of an equal call, by how much these actions differ from one: one subject
 with one answer least, other content most."""
@@ -64,6 +68,26 @@ def has_moved(actions: Actions) -> bool:
         now.value not in known and not is_next_of_series(was.value, now.value)
         for was, now in moved(one.shape, call.shape, reads=True) or ()
     )
+
+
+def find_changes_astray(actions: Actions, times: int) -> Loop | None:
+    """Find changes that name one file while the answers show another."""
+    last = actions.kept[-1].calls[0]
+    if not last.profile.writes:
+        return None
+    calls = (action.calls[0] for action in reversed(actions.kept))
+    astray = takewhile(lambda one: one.tool == last.tool and _strays(one), calls)
+    count = sum(1 for _ in astray)
+    members = frozenset({last.fingerprint, f"{LoopKind.ELSEWHERE} {last.tool}"})
+    if count < times + _MORE_FOR_CHANGES:
+        return None
+    return loop_of(LoopKind.ELSEWHERE, last, times=count, members=members)
+
+
+def _strays(call: CallRecord) -> bool:
+    asked = {basename(name) for name in _FILE.findall(call.params_text)}
+    shown = {basename(name) for name in _FILE.findall(call.output[:_SMALLEST])}
+    return not call.failed and bool(asked) and bool(shown) and not asked & shown
 
 
 def find_same_content(actions: Actions, times: int) -> Loop | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from trimtab import Outcome
-from trimtab_doom_loop._actions import TEXT, Action, holds, writes_text
+from trimtab_doom_loop._actions import TEXT, Action, holds, taken_up, writes_text
 from trimtab_doom_loop._similarity import answer_key
 from trimtab_signals import (
     CallRecord,
@@ -148,7 +148,8 @@ class Actions:
         what has moved in the answer is news.
 
         It is not where a call has made it anew: an id, a number that its arguments hold or that an
-        answer since has told, a count of the calls, what the agent has just written itself.
+        answer since has told, a count of the calls, a name in the place of the one that it takes
+        up, what the agent has just written itself.
         """
         call = action.calls[0]
         if call.command is not None or call.failed or not self.kept:
@@ -172,10 +173,12 @@ class Actions:
         """Tell whether what has moved since an earlier action with a like answer is news."""
         between = [one.calls[0] for one in self.since(earlier.number + 1)]
         call, before = action.calls[0], earlier.calls[0]
+        taken = taken_up(before, between)
         pairs = [
             (was, now)
             for was, now in pairs
-            if not (holds(call, was) or (holds(call, now) and holds(before, was)))
+            if was.label[-1:] not in taken
+            and not (holds(call, was) or (holds(call, now) and holds(before, was)))
         ]
         told = [pair for pair in pairs if not _is_clock(*pair, between)]
         if len(told) + 1 == len(pairs):  # two that grow are work

@@ -14,6 +14,7 @@ class LoopKind(StrEnum):
 
     REPEAT = "repeat"
     CYCLE = "cycle"
+    LIKE_CYCLE = "like_cycle"
     INTERLEAVED = "interleaved"
     REJECTED = "rejected"
     WAITING = "waiting"
@@ -22,6 +23,7 @@ class LoopKind(StrEnum):
     SAME_ERROR = "same_error"
     SAME_CONTENT = "same_content"
     SAME_PAGE = "same_page"
+    ELSEWHERE = "elsewhere"
     REWORDED = "reworded"
     STALLED = "stalled"
     TEXT = "text"
@@ -46,6 +48,7 @@ class Loop:
         members: fingerprints of what repeats; a loop that shares one is the same loop.
         tools: the tools in it.
         command: whether the last call ran a command line.
+        apart: whether something else was read in between.
     """
 
     kind: LoopKind
@@ -60,6 +63,7 @@ class Loop:
     members: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
     command: bool = False
+    apart: bool = False
 
 
 def loop_of(

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import attrs
 
 from trimtab.trajectory import MessageRecord, TextRecord
-from trimtab_doom_loop._actions import Action
-from trimtab_doom_loop._effects import Rejections, find_same_content
+from trimtab_doom_loop._actions import Action, writes_text
+from trimtab_doom_loop._effects import Rejections, find_changes_astray, find_same_content
 from trimtab_doom_loop._evidence import find_by_evidence
 from trimtab_doom_loop._excuses import keeps_interval, waits_as_told
 from trimtab_doom_loop._kept import Actions
+from trimtab_doom_loop._like_rounds import find_like_rounds
 from trimtab_doom_loop._loop import Loop, LoopKind
+from trimtab_doom_loop._readings import LOOKED_BACK, without_readings
 from trimtab_doom_loop._repeats import find_duplicates, find_interleaved, find_rounds
 from trimtab_doom_loop._stagnation import (
     find_asked_in_other_words,
@@ -50,6 +52,8 @@ _MEMBERS_KEPT = 64
 """What is remembered of one run's notices and of one loop's calls; a loop has a few of each."""
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
+_DOUBT = 0.8
+"""Confidence, at most, of a loop with readings between: they may be what it waits for."""
 _WATCH = 300.0
 """Seconds before a call, with a notice in them, that no model takes for one: a timer has run."""
 _TIME_APART = 4
@@ -117,8 +121,8 @@ class LoopProjection(CallProjection):
     # Calls -------------------------------------------------------------------------------------
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Judge the action of a turn. A thought or a plan is no deed: those in a row are judged by
-        themselves.
+        """Judge the action of a turn, also as if nothing were read aside. A thought or a plan is
+        no deed: those in a row are judged by themselves.
         """
         asked = turn.asked
         if [call for call in asked if is_aside(call.tool)]:
@@ -129,6 +133,18 @@ class LoopProjection(CallProjection):
             turn = TurnRecord(deeds, turn.number)
         self._thoughts = None
         self.judge(turn)
+        actions, kept = self._actions, self._actions.kept
+        if self.loop is not None or actions.newest_is_news or not kept or kept[-1].turn is not turn:
+            return
+        left = without_readings(list(kept)[-LOOKED_BACK:])
+        if not left or left[-1].number != turn.number:
+            return
+        bare = self._like()
+        for one in left:
+            bare.judge(one)
+        if (found := bare.loop) is not None:
+            confidence = min(found.confidence, _DOUBT)
+            self._belongs_to(attrs.evolve(found, apart=True, confidence=confidence))
 
     def _think(self, turn: TurnRecord) -> None:
         """Judge thoughts and plans beside those since the last deed."""
@@ -218,7 +234,9 @@ class LoopProjection(CallProjection):
         found = found or find_interleaved(actions, repeats + 1)
         if found is not None or action.excused or similarity >= 1:
             return found  # excused: it looks for what may change, whatever else its answers are
-        found = find_same_answer(actions, self._streak, repeats, similarity)
+        if not action.news or (action.earlier >= 0 and writes_text(action.calls[0])):
+            found = find_like_rounds(actions, longest, repeats, similarity)
+        found = found or find_same_answer(actions, self._streak, repeats, similarity)
         return found or self._found_without_effect(same_tool=True)
 
     def _found_without_effect(self, *, same_tool: bool) -> Loop | None:
@@ -226,7 +244,7 @@ class LoopProjection(CallProjection):
         actions, times = self._actions, self._limits.times
         if self._limits.similarity >= 1:
             return None
-        found = find_same_content(actions, times)
+        found = find_changes_astray(actions, times) or find_same_content(actions, times)
         if found is None and same_tool:
             found = find_known(actions, self._repeats)
             found = found or find_asked_in_other_words(actions, self._repeats)

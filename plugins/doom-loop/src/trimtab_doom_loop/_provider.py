@@ -55,6 +55,8 @@ _SEEN: Mapping[LoopKind, str] = {
     LoopKind.REPEAT: "You made the call {call} {times} times in a row{answer}.",
     LoopKind.CYCLE: "You repeated the same {length} turns {times} times with the same answers, "
     "{call} among them.",
+    LoopKind.LIKE_CYCLE: "You repeated much the same {length} turns {times} times with the same "
+    "answers, {call} among them.",
     LoopKind.INTERLEAVED: "You made the call {call} {times} times{answer}; what you did in "
     "between made no difference.",
     LoopKind.REJECTED: "{tool} rejected almost the same call {times} times{answer}.",
@@ -66,6 +68,8 @@ _SEEN: Mapping[LoopKind, str] = {
     LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content.",
     LoopKind.SAME_PAGE: "{times} calls of several tools in a row got one and the same "
     "answer{answer}.",
+    LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "
+    "another{answer}.",
     LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "
     "effect{answer}.",
     LoopKind.STALLED: "{times} of your last {length} turns are much alike, the latest with {tool}.",
@@ -75,6 +79,7 @@ _SEEN: Mapping[LoopKind, str] = {
 _STOP: Mapping[LoopKind, str] = {
     LoopKind.WAITING: "Do not ask again now: find out what holds it up.",
     LoopKind.BATCH: "",
+    LoopKind.ELSEWHERE: "Do not edit again before you have opened the right file.",
     LoopKind.TEXT: "Do not write it again.",
     LoopKind.CHANT: "Do not write it again.",
 }
@@ -122,7 +127,8 @@ def seen(
 ) -> str:
     """Return what was seen, with numbers; names and quotes are bounded."""
     call = _short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote))
-    return _SEEN[loop.kind].format(
+    told = _SEEN[loop.kind]
+    return (told.replace(" in a row", "") if loop.apart else told).format(
         tool=tool_name(loop.tool),
         call=call if named else f"{tool_name(loop.tool)}(…)",
         times=loop.times,

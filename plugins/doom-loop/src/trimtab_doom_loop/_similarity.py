@@ -36,6 +36,7 @@ _NAME_OR_NUMBER = LazyPattern(r"(?a:\b\w*\d\w*)")
 _TEXT = LazyPattern(r'"([^"]+)"')
 _THING = LazyPattern(r'(?<==")[^"]{1,24}(?=")|(?<==)\d{2,24}')
 """A value that names a thing; a longer one is a text, and one digit is in most answers."""
+_CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
 _LETTERS = LazyPattern(r"[^\W\d_]+")
 _FEWEST_WORDS = 2
 """One word is a name or a value; two may greet."""
@@ -44,6 +45,8 @@ _RETOLD = 0.4
 notes and questions in other words, 0.25 and less where each is about another thing."""
 _KEPT = 0.9
 """Of the parts of a draft, what the next one still holds."""
+_BARE = 3
+"""Times that a deed was done without its additions: then they are decoration."""
 _STEM = 4
 """Four letters tell most words apart and leave their endings out."""
 
@@ -129,6 +132,17 @@ def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
         ratio(a.params_text, b.params_text, score_cutoff=100 * similarity) > 0
         for a, b in pairwise(calls)
     )
+
+
+def one_deed(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether commands do one thing in several forms: flags, pipes and shells around it
+    change, and three of the commands are it and nothing else.
+    """
+    deeds = [frozenset(_CONTENT.findall(call.command)) for call in calls if call.command]
+    if len(deeds) < len(calls):
+        return False
+    bare = min(deeds, key=len)
+    return all(bare <= deed for deed in deeds) and deeds.count(bare) >= _BARE
 
 
 def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice, takewhile
+from itertools import islice, pairwise, starmap, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, moves_unseen
+from trimtab_doom_loop._actions import Action, hands_on, moves_unseen
 from trimtab_doom_loop._excuses import watches_in_turn
 from trimtab_doom_loop._kept import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -17,6 +17,7 @@ from trimtab_doom_loop._similarity import (
     different_things,
     each_names_its_own,
     numbered_names,
+    one_deed,
     respelled,
     retold,
     stable_answer_key,
@@ -28,6 +29,7 @@ from trimtab_signals import (
     mentions_failure,
     reports_nothing,
     says_unchanged,
+    without_times,
 )
 
 # How many more equal answers than exact repeats are needed. With fewer, batch work and honest
@@ -41,15 +43,19 @@ _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
-"""By certainty: one error or one message, arguments that differ in numbers alone, an answer that
-says nothing, calls that are alike, any content, and last a list of names that an agent goes
-through."""
+"""By certainty: one error or one message, arguments that differ in numbers alone or put one search
+in other words, an answer that says nothing, calls that are alike, any content, and last a list of
+names that an agent goes through. Of content a command takes one more than another tool."""
 _MORE_FOR_PAGE = 2
 """Deeds with several tools, for the first ones may have another aim; one more reading is enough."""
 _SHORT_ANSWER = 80
 """Characters of an answer that reports one thing; longer ones bring content."""
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
+_OFTEN = 4
+"""A quarter of the calls come back: they go round, and through no list."""
+_NUMBER = LazyPattern(r"\d{1,6}")
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
+_SHOWS = LazyPattern(r"\w://\w")
 _SMALLEST = 60
 """Characters: shorter answers are of equal size by chance."""
 _WORD = LazyPattern(r"[^\W_]{3,}")
@@ -69,14 +75,19 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
         return None
     tail = list(actions.kept)[-min(streak, 4 * times) :]
     calls = [action.calls[0] for action in tail]
+    needed: int | None
     if (
         len({call.fingerprint for call in calls}) < times
         or watches_in_turn(actions, tail)
         or each_names_its_own(calls)
-        or any(map(moves_unseen, calls))
     ):
         return None
-    needed = _needed(calls, similarity)
+    if any(map(moves_unseen, calls)):
+        needed = 2 * times if _hunts(calls) else None
+    elif any(action.waits for action in tail):  # only words say that it goes on
+        needed = _MORE_FOR_CONTENT
+    else:
+        needed = _needed(calls, similarity)
     if needed is None:
         return None
     if similarity < LIKENESS and alike(calls, similarity):
@@ -89,13 +100,25 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     return loop_of(kind, last, times=streak, members=members)
 
 
+def _hunts(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether moves on a screen go back and forth while the answers show that it stays the
+    same. An agent that fills in a form goes down the page.
+    """
+    if not all(_SHOWS.search(call.output) for call in calls):
+        return False
+    places = [[int(number) for number in _NUMBER.findall(call.params_text)] for call in calls]
+    back = sum(later < earlier for earlier, later in pairwise(places))
+    return _OFTEN * back >= len(calls)
+
+
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
-    if last.failed or _complains(last):  # each of a list may be missing
-        is_told = reports_nothing(last.output) and _ERROR.search(last.output) is None
-        missing = last.reads and is_told and different_things(calls)
-        return _MORE_FOR_CONTENT if missing else _MORE_FOR_ERROR
+    if last.failed or _complains(last):
+        return _needed_for_failures(calls)
+    again = calls[1:]
+    if alike_but_for_numbers(again) and all(starmap(hands_on, pairwise(again))):
+        return _MORE_FOR_NUMBERS  # one thing, under the name that each answer gives it
     same_command = last.command and len({call.command for call in calls}) == 1
     if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
@@ -122,9 +145,17 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     again = calls[1:]  # the first answer was news, and its call may have been another
     if alike_but_for_numbers(again):
         return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
-    if calls[-1].command is None and attempts(calls) and not different_things(calls):
-        return _MORE_FOR_ERROR  # in other words
+    last = calls[-1]
+    if last.command is None and attempts(calls) and not different_things(calls):  # in other words
+        return _MORE_FOR_ERROR if last.reads or retold(calls, 1) else _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT  # numbers, mostly
+
+
+def _needed_for_failures(calls: Sequence[CallRecord]) -> int:
+    last = calls[-1]
+    is_told = reports_nothing(last.output) and _ERROR.search(last.output) is None
+    missing = last.reads and is_told and different_things(calls)
+    return _MORE_FOR_CONTENT if missing else _MORE_FOR_ERROR  # each of a list may be missing
 
 
 def _is_nothing(call: CallRecord) -> bool:
@@ -139,17 +170,20 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     last = calls[-1]
     if last.command is not None and len({c.output_fingerprint for c in calls}) == len(calls):
         return None  # any program may say so of what it has done with each
+    if len({without_times(call.params_text) for call in calls}) == 1:
+        return _MORE_FOR_NUMBERS  # nothing but the time differs
+    back = len(calls) - len({call.fingerprint for call in calls})
     says_again = retold(calls)
     if last.profile.writes and says_again:  # whoever is written to reads each of them
-        return _MORE_FOR_ERROR if retold(calls, 1) else _MORE_FOR_NUMBERS
-    if says_again or respelled(calls):
+        return _MORE_FOR_ERROR if back or retold(calls, 1) else _MORE_FOR_NUMBERS
+    if says_again or one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
     told = last.profile.writes or confirms(last.output)
     return _MORE_FOR_NUMBERS if not told and attempts(calls) else None
 
 
 def _is_little(call: CallRecord) -> bool:
-    is_count = call.command is not None and call.output.strip().isdecimal()
+    is_count = call.command is not None and _NUMBER.fullmatch(call.output.strip())
     return not call.reads and not is_count and _is_brief(call)
 
 
@@ -159,10 +193,11 @@ def _is_brief(call: CallRecord) -> bool:
 
 def _complains(call: CallRecord) -> bool:
     """Tell whether an answer sounds like a failure, and does not also confirm something."""
-    said = call.output
-    if not mentions_failure(call) or _ERROR.search(said) is not None:
-        return mentions_failure(call)
-    return not reports_nothing(said) and not confirms(_NEGATION.sub("", said))
+    if not mentions_failure(call):
+        return False
+    if _ERROR.search(call.output) is not None:
+        return True
+    return not reports_nothing(call.output) and not confirms(_NEGATION.sub("", call.output))
 
 
 def find_same_page(actions: Actions, times: int) -> Loop | None:
@@ -211,7 +246,7 @@ def find_known(actions: Actions, times: int) -> Loop | None:
         return None
     else:
         found = _answered_in_other_words(actions, call, needed)
-    return found
+    return None if found is not None and action.waits else found
 
 
 def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
@@ -221,7 +256,7 @@ def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None
     if not alike_but_for_numbers((actions.kept[-2].calls[0], call)):
         return None
     tail = [one.calls[0] for one in islice(reversed(actions.kept), needed)]
-    if any(one.size < _SMALLEST for one in tail):
+    if any(one.tool != call.tool or one.size < _SMALLEST or one.failed for one in tail):
         return None
     known: frozenset[int] = frozenset()
     again = 0

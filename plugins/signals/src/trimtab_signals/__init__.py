@@ -1,12 +1,14 @@
 """What tool calls mean: records, failures, novelty, waiting, what is known about tools."""
 
 from trimtab_signals._answers import (
+    asks_for_input,
     blames_call,
     confirms,
     finds_nothing,
     has_ended,
     in_progress,
     not_yet,
+    refuses,
     reports_nothing,
     says_unchanged,
 )
@@ -25,7 +27,7 @@ from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
 from trimtab_signals._helpers import asked_of_last, helpers_of
-from trimtab_signals._normalise import normalise_text, text_of
+from trimtab_signals._normalise import normalise_text, text_of, without_times
 from trimtab_signals._novelty import (
     Pieces,
     Slot,
@@ -94,6 +96,7 @@ __all__ = [
     "asked_by",
     "asked_of",
     "asked_of_last",
+    "asks_for_input",
     "asks_user",
     "blames_call",
     "brings_nothing",
@@ -130,6 +133,7 @@ __all__ = [
     "paused",
     "reads_only",
     "reason_to_stop",
+    "refuses",
     "reports_nothing",
     "requests_in",
     "same_outputs",
@@ -146,5 +150,6 @@ __all__ = [
     "waits_for",
     "wants_one_at_a_time",
     "without_input",
+    "without_times",
     "words_of",
 ]

@@ -78,6 +78,13 @@ _ENDED = LazyPattern(
     r"|timed?[ _]out|no (?:such|longer)|not running|oomkilled|not found)(?![A-Za-z])",
     re.IGNORECASE,
 )
+_ASKS = LazyPattern(
+    r"(?:\b(?:password|passphrase|passcode|otp|verification code|username|login"
+    r"|pin)\b[^\n]{0,60}[:?]"
+    r"|[\[(](?:y(?:es)?/no?|n/y|Y/n|y/N)[^\])]{0,20}[\])]|\bpress (?:any key|enter|return)\b"
+    r"|\bare you sure\b|\bwaiting for (?:your |user )?input\b|\(yes/no)",
+    re.IGNORECASE,
+)
 # The command itself is wrong: no waiting mends that.
 _MALFORMED = LazyPattern(
     r"(?:^|[\s:])(?:usage:|syntax error|parse error|command not found"
@@ -113,6 +120,11 @@ def confirms(said: str) -> bool:
     return confirmed and _REFUSED.search(told) is None
 
 
+def refuses(said: str) -> bool:
+    """Tell whether the output `said`, if short, says that something was not done."""
+    return len(said) <= _SHORT and _REFUSED.search(said) is not None
+
+
 def says_unchanged(said: str) -> bool:
     """Tell whether the output `said` says that nothing has changed."""
     return len(said) <= _SHORT and _UNCHANGED.search(said) is not None
@@ -140,7 +152,7 @@ def in_progress(said: str) -> bool:
         goes_on = _IN_PROGRESS.search(told) is not None or _GOING.search(told) is not None
     else:
         goes_on = any(_IN_PROGRESS.search(state) is not None for state in _states_in(said))
-    return goes_on
+    return goes_on and not asks_for_input(said)
 
 
 def _states_in(said: str) -> list[str]:
@@ -171,3 +183,8 @@ def has_ended(said: str) -> bool:
 def blames_call(said: str) -> bool:
     """Tell whether the answer `said` says that the command itself is wrong."""
     return len(said) <= _STATED and _MALFORMED.search(said) is not None
+
+
+def asks_for_input(said: str) -> bool:
+    """Tell whether the output `said` ends with a prompt that somebody must answer."""
+    return _ASKS.search(said[-_SHORT:]) is not None

@@ -28,9 +28,9 @@ _NAMED = LazyPattern(
     r"|\bpanicked at\b|^E\s{2,}\S"
 )
 _COMPILED = LazyPattern(
-    r"^[A-Z]{1,4}\d{2,5}\b.{0,4}\s\w|^\S{1,200}\.\w{1,6}:\d+:\d+: \S"
+    r"^[A-Z]{1,4}\d{2,5}\b.{0,4}\s\w|^L: *\d+ \| P: *\d+ \| +\w+ \||^\S{1,200}\.\w{1,6}:\d+:\d+: \S"
     r"|:\d+(?::\d+)?:? (?:fatal )?(?:error|warning)\b|\(\d+,\d+\): error\b"
-    r"|\berror(?:\[\w+\]| [A-Z]{1,6}\d+)|^\s*\d+:\d+\s+error\b"
+    r"|\berror(?:\[\w+\]| [A-Z]{1,6}\d+)|^\s*\d+:\d+\s+error\b|\bundefined reference\b"
 )
 _COMPARED = LazyPattern(
     r"\bFailed asserting\b|\bexpected\b.{0,300}\b(?:actual|be|but|got|received|to|was)\b"
@@ -40,7 +40,8 @@ _COMPARED = LazyPattern(
 )
 _TEST = LazyPattern(
     r"^\W*(?:FAILED|FAIL|ERROR|not ok)\b\W+[\w./]|^\s*(?:✕|✖|✗|✘|×|●)\s+\S|^--- FAIL"
-    r"|^\s*\d{1,3}\) \S|\bFAILED$|\.\.\. FAILED|^E[A-Z]{4,}\b"
+    r"|^\s*\d{1,3}\) \S|\bFAILED$|\.\.\. FAILED|^rspec \S|^(?:CONFLICT|ENOENT|EACCES"
+    r"|E[A-Z]{4,})\b"
 )
 _LABELLED = LazyPattern(
     r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w|\bunexpected EOF\b"
@@ -73,17 +74,26 @@ _FRAME = LazyPattern(
     r"|warnings?)"
     r"\b[^:]*$|^\W*(?:Tests?|Test Suites?|Test Files)\b.*\d+ \w+|^FAILED \("
     r"|^=+.*=+$|^=+ ?\[.{1,200}\] (?:FAIL|PASS)$|^_+.*_+$|^note:"
-    r"|^(?:For|See|Try|Use|Run|Re-run|Please|To|Hint|hint)\b|^\s*throw\b|^\W*at \S"
+    r"|^\(Background on|^npm ERR! A complete"
+    r"|^(?:For|See|Try|Use|Run|Re-run|Please|To|Hint|hint)\b|^\s*throw\b|^> Task|^\W*at \S"
     r"|^\s*(?:raise|return|if|for|while|def|class|import|from)\b"
-    r"|^\s*File \"|^make(?:\[\d+\])?: \*\*\* \[|^\W*(?:FAILED|FAIL)\W*$"
-    r"|^Assertion with \S+ failed$|^\[INFO\]|^warning:",
+    r"|^Your proposed edit\b|^ERRORS:$|^\s*File \"|^subprocess\.|^make(?:\[\d+\])?: \*\*\* \["
+    r"|^Found \d+ \w+(?: \w+)?\W*$|^Assertion with \S+ failed$|^Assert\.\w+\(\) Failure$"
+    r"|^Warning: Tool \w+ not found|^\W*(?:FAILED|FAIL)\W*$|^Test session"
+    r"|^\[ERROR\] (?:Tests run|Failures:|Errors:|->|Re-run|To see|$)"
+    r"|^\[INFO\]|^warning:",
     re.IGNORECASE,
 )
-_FRAMED = LazyPattern(r"r(?<!\wr)eturned non-zero\b|e(?<!\we)xit(?:ed)?\b.{0,20}\d+\W*$")
+_FRAMED = LazyPattern(
+    r"tests? completed\b|t(?<!\wt)here (?:was|were) \d|g(?<!\wg)enerated an exception\b"
+    r"|r(?<!\wr)eturned non-zero\b|e(?<!\we)(?:lifecycle\b|xit(?:ed)?\b.{0,20}\d+\W*$)"
+    r"|did not complete successfully|process completed with"
+)
 # Source that a tool shows beside its complaint.
 _SOURCE = LazyPattern(r"^\s*(?:>\s*)?\d+\s?[:|]|^\s*\|")
 # A harness that names the whole command before it says what became of it.
 _WRAPPED = LazyPattern(r"^.{0,80}Command '\[?[^\n]{20,}\]?' (?=timed out|returned|died)")
+_BUILD_STEP = LazyPattern(r"^#\d+ (?:\d+\.\d+ )?")
 _TAGS = LazyPattern(r"^(?:</?[\w:]{1,40}>\s*)+|(?:\s{0,8}</[\w:]{1,40}>){1,8}$")
 _STATUS = LazyPattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
@@ -104,6 +114,8 @@ def lines_of(text: str) -> list[str]:
     lines = []
     for raw in plain_text(bounded(text)).splitlines()[:_LINES]:
         line = raw[:_LONGEST_LINE].rstrip()
+        if line[:1] == "#":
+            line = _BUILD_STEP.sub("", line)
         if _STATUS.match(line):
             continue
         if "<" in line:

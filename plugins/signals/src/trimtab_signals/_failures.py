@@ -12,11 +12,14 @@ from typing import Any
 
 from trimtab import Outcome, ToolInvoked, ToolProfile
 from trimtab.text import LazyPattern
+from trimtab_signals._answers import refuses
 from trimtab_signals._canonical import IGNORED_PARAMS, digest
+from trimtab_signals._envelope import without_ticks
 from trimtab_signals._failure_lines import (
     best_line,
     identifying,
     lines_of,
+    sounds_like_failure,
 )
 from trimtab_signals._normalise import bounded, normalise_text
 from trimtab_signals._shell import expects_status
@@ -125,9 +128,27 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     """Tell whether a code beside a message is one of failure, as in problem details."""
     if result.get("status") == "error":
         return True
-    codes = (result.get(name) for name in _CODE_FIELDS)
-    is_failure = any(type(code) is int and code >= _HTTP_ERROR for code in codes)
-    return is_failure and _message(result) != ""
+    if not _message(result):
+        return False
+    kind = result.get("__type")
+    if isinstance(kind, str) and kind.rpartition("#")[2].endswith(("Exception", "Error")):
+        return True
+    codes = [result.get(name) for name in _CODE_FIELDS]
+    if any(type(code) is int and code >= _HTTP_ERROR for code in codes):
+        return True
+    return any(isinstance(code, str) and code for code in codes) and _only_complains(result)
+
+
+def _only_complains(result: Mapping[str, Any]) -> bool:
+    """Tell whether an answer has nothing but a named code and a message, one of which refuses."""
+    others = (
+        value
+        for key, value in without_ticks(result).items()
+        if key not in _CODE_FIELDS and key not in _MESSAGE_FIELDS
+    )
+    codes = (code for name in _CODE_FIELDS if isinstance(code := result.get(name), str))
+    refused = refuses(_message(result)) or any(map(sounds_like_failure, codes))
+    return refused and not any(others)
 
 
 def failed(

@@ -82,13 +82,13 @@ _TAGS = frozenset(
 _VERDICT_TAG = LazyPattern(
     r"^<(status|state)>\s?(?:ok|success|error|failed|failure)\s?</\1>\s{0,4}(?=<\w)", re.IGNORECASE
 )
-_CALLS = frozenset({"call", "correlation", "request", "seq", "span", "trace"})
-_FACTS = CLOCKS | COSTS | NAMES | _CALLS
-_TICKS = CLOCKS | COSTS | _CALLS
 # What a terminal shows of a download: a part of a hundred, beside a bar or a rate.
 _BAR = LazyPattern(
     r"\d\s?%[^\n]{0,40}(?:[#=█▓━>-]{3}|\d\s?[kKMG]?i?B/s)|[#=█▓━>-]{3}[^\n%]{0,20}\d\s?%"
 )
+_CALLS = frozenset({"call", "correlation", "request", "seq", "span", "trace"})
+_FACTS = CLOCKS | COSTS | NAMES | _CALLS
+_TICKS = CLOCKS | COSTS | _CALLS
 _FENCE = LazyPattern(r"^(```|~~~)\w{0,20}$")
 _TIME = LazyPattern(
     r"^[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?![:.,]?\d)"

@@ -52,7 +52,6 @@ many are one whatever stands before them."""
 _LENGTHY = 12
 """Words of an answer beside which a number that grows by one is a tally; alone it may be news."""
 
-# In programs, the names of fields are English; a field of another name is compared by its value.
 CLOCKS = frozenset(
     {
         "age", "ago", "clock", "date", "duration", "elapsed", "expires", "latency", "millis",

@@ -10,7 +10,6 @@ from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
 from trimtab_signals._profiles import name_words
 
-# A closed class: no form tells a number that is written as a word.
 _NUMBERS = {
     "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
     "nine": 9, "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "fifty": 50, "hundred": 100,

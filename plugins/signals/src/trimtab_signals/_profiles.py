@@ -41,6 +41,11 @@ ENDING = frozenset(
         "quit", "stop", "submit", "terminate", "think", "transfer",
     }
 )  # fmt: skip
+EDITING = frozenset(
+    {
+        "edit", "modify", "patch", "replace",
+    }
+)  # fmt: skip
 # Words of parameters and errors that name no thing in particular.
 GENERIC = frozenset(
     {
@@ -79,7 +84,6 @@ READING = frozenset(
         "think", "view",
     }
 )  # fmt: skip
-# What a tool answers does not tell whether it has changed something, so its verb has to.
 WRITING = frozenset(
     {
         "add", "append", "apply", "assign", "book", "cancel", "commit", "create", "delete",

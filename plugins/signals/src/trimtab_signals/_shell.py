@@ -15,11 +15,13 @@ _ASSIGNMENT = LazyPattern(r"(?<!\w)[A-Za-z_]\w*=\S*$")
 _REDIRECT = LazyPattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
 _REDIRECTS = (">", "<<", "tee")
 _WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)[^\S\n]*(?:sleep|wait|watch|inotifywait)\b")
+_AWAITS = LazyPattern(
+    r"(?i)\bConnectTimeout=|\s--(?:connect-timeout|retry|wait|wait-timeout|watch)\b|\bwait-for\b"
+    r"|\bnc\s+-\S*z|\bpg_isready\b"
+)
 _BACKGROUND = LazyPattern(r"(?<!&)&\s*(?:$|\n|echo\b|sleep\b)|\bnohup\b|\bsetsid\b")
 _WRAPPERS = frozenset({"sudo", "time", "nohup", "env", "exec", "command", "builtin", "nice"})
 _ASIDE = frozenset({"cd", "pushd", "popd", "export", "set", "source", ".", "unset", "ulimit"})
-# Programs that read, by POSIX and what is installed beside it: a command line has no other sign of
-# whether it changes something, and one that is missing here is taken to change something.
 _READERS = frozenset(
     {
         "ag", "awk", "basename", "cat", "cd", "cmp", "column", "comm", "command", "cut", "date",
@@ -43,7 +45,6 @@ _LOOKS = frozenset(
         "ps", "query", "search", "show", "stat", "status", "tail", "version", "view",
     }
 )  # fmt: skip
-# Verbs of programs that read and change.
 _READING = {
     "git": frozenset(
         {"blame", "branch", "describe", "diff", "grep", "log", "ls-files", "remote", "rev-parse",
@@ -62,12 +63,12 @@ _STORES = LazyPattern(
 _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
 )
-_LONGEST = 2_000
-"""Characters: scripts are longer, and what they do is not read from their first words."""
 _ELSEWHERE = frozenset({"docker", "kubectl", "podman", "ssh", "timeout", "xargs"})
 _QUOTES = LazyPattern("['\"]")
 _FIRST_WORDS = 12
 """Words of a command in a command, among which a program that only looks is named."""
+_LONGEST = 2_000
+"""Characters: scripts are longer, and what they do is not read from their first words."""
 _KEPT = 256
 """Commands that are remembered; those of the last turns come again."""
 _FED = LazyPattern(
@@ -164,6 +165,11 @@ def waits(command: str) -> bool:
     if "sleep" not in command and "wait" not in command and "watch" not in command:
         return False
     return _WAIT.search(_bare(command[:_LONGEST])) is not None
+
+
+def awaits(command: str) -> bool:
+    """Tell whether `command` tries for a while before it gives up, e.g. to reach a machine."""
+    return _AWAITS.search(command[:_LONGEST]) is not None
 
 
 def starts_background(command: str) -> bool:

@@ -2,7 +2,7 @@
 
 Time that the model or the harness spends between two calls is no excuse. An excuse is declared or
 seen: a poll, a command that sleeps or waits, an output that says it goes on, pauses that grow. A
-poll that has ended is not waiting.
+poll that has ended, or asks for input, is not waiting.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from trimtab.text import LazyPattern
 from trimtab_signals._answers import (
+    asks_for_input,
     blames_call,
     has_ended,
     in_progress,
@@ -20,7 +21,7 @@ from trimtab_signals._answers import (
 )
 from trimtab_signals._failure_lines import sounds_like_failure
 from trimtab_signals._records import CallRecord
-from trimtab_signals._shell import starts_background, waits
+from trimtab_signals._shell import awaits, starts_background, waits
 
 CEILING_CALLS = 20
 """So many waits without change are too many."""
@@ -64,10 +65,11 @@ def is_wait(call: CallRecord) -> bool:
 
 def _waits(call: CallRecord) -> bool:
     command, said = call.command, call.output
-    if command is not None and waits(command):
-        return not blames_call(said)
+    if command is not None and (waits(command) or (call.failed and awaits(command))):
+        starts = call.failed and starts_background(command)
+        return not (starts or blames_call(said))
     if call.waits or command == "":
-        return not has_ended(said)
+        return not (has_ended(said) or asks_for_input(said))
     if call.failed or complains(call):
         return False  # a failure may hold a word of progress
     return not call.profile.writes and in_progress(said) and not _launches(call)
