@@ -4,6 +4,7 @@ import pytest
 
 from trimtab_signals import WayOut, advice, asked_by
 from trimtab_signals._forms import counts_choices
+from trimtab_signals._ways_out import unit_of
 
 
 @pytest.mark.parametrize(
@@ -451,3 +452,18 @@ def test_a_bound_of_characters_is_one_of_a_text_that_is_longer():
     assert asked_by(answer, given="note(text='short')", failed=True) is None
     asked = asked_by(answer, given=f"note(text='{'long ' * 10}')", failed=True)
     assert asked is not None and asked.way == WayOut.ARGUMENTS
+
+
+@pytest.mark.parametrize(
+    ("told", "unit"),
+    [
+        ("zachekaty Чекає задану кількість хвилин.", "minutes"),
+        ("varakozas Vár a megadott számú percig.", "minutes"),
+        ("sleep Wait for so many seconds.", "seconds"),
+        ("wait_s másodpercet vár", "seconds"),
+        ("attendre Attend en minutes ou en secondes.", ""),
+        ("pause", ""),
+    ],
+)
+def test_a_tool_that_waits_says_in_what_it_counts(told, unit):
+    assert unit_of(told) == unit

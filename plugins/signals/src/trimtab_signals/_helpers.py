@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import attrs
+
 from trimtab import GuidanceContext
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
@@ -20,6 +22,7 @@ from trimtab_signals._ways_out import (
     names_a_person,
     puts_a_span,
     tells_when,
+    unit_of,
 )
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
@@ -69,6 +72,15 @@ def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | N
         context: the run.
         tools: those that the problem is about.
     """
+    asked = _asked_of_last(context, tools)
+    waits = helpers_of(context).get(WayOut.LATER, "") if asked is not None else ""
+    if asked is None or asked.way is not WayOut.LATER or not waits:
+        return asked
+    told = f"{waits} {context.tool_descriptions.get(waits, '')}"
+    return attrs.evolve(asked, unit=unit_of(told[:LONGEST_DESCRIPTION]))
+
+
+def _asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
     last = context.trajectory.follow(Calls).recent(1)
     if not last or last[0].tool not in tools:
         return None

@@ -36,7 +36,6 @@ from trimtab_signals._forms import (
     wait_by_form,
 )
 from trimtab_signals._normalise import unaccented
-from trimtab_signals._profiles import name_words
 from trimtab_signals._records import CallRecord, describe_call
 from trimtab_signals._waiting import Span, spaced
 
@@ -71,6 +70,7 @@ class Asked:
         seconds: how long to wait, if it says so.
         part: the part that comes next, if it follows from what the answer says.
         change: what to change in the call, if that follows; for a part, what to call it with.
+        unit: "minutes" or "seconds", if the tool that waits is known to count in these.
     """
 
     way: WayOut
@@ -78,6 +78,7 @@ class Asked:
     seconds: float | None = None
     part: str = ""
     change: Change | None = None
+    unit: str = ""
 
     @property
     def quoted(self) -> bool:
@@ -95,6 +96,12 @@ _SECONDS = LazyPattern(
 _TOLD = LazyPattern(r'"((?:[^"\\]|\\.){20,400})"')
 """A sentence in an object."""
 _UNIT = LazyPattern(r"(?i)min|se[ckg]|dur|time")
+_IN_MINUTES = LazyPattern(
+    r"(?i)min[uú]|(?<![^\W_])min(?![^\W_])|мин|хв|λεπτ|(?<!másod)perc|dakika|phút|دق|मिनट|分|분|menit|นาที|דק"
+)
+_IN_SECONDS = LazyPattern(
+    r"(?i)se[ckg][ou]n|(?<![^\W_])se[ck](?![^\W_])|сек|秒|초|detik|giây|saniye|วินาที|ثان|שני|δευτ|másodp"
+)
 _DURATION = LazyPattern(r"(?<!\w)PT(?=\d)(?:(\d{1,4})M)?(?:(\d{1,5})S)?(?!\w)")
 _MINUTES = LazyPattern(
     r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
@@ -426,6 +433,14 @@ def _by_form(line: str, given: str) -> Asked | None:
     return Asked(WayOut.ASK, line) if asks else None
 
 
+def unit_of(told: str) -> str:
+    """Return in which unit of time a tool waits, by its name and what it says of itself; empty if
+    it names none or both.
+    """
+    minutes, seconds = (pattern.search(told) is not None for pattern in (_IN_MINUTES, _IN_SECONDS))
+    return "" if minutes is seconds else "minutes" if minutes else "seconds"
+
+
 def names_a_person(text: str) -> bool:
     """Return whether a text speaks of someone for whom an agent works, in any language."""
     return any(person.search(text) is not None for person in (_NAMED_PERSON, _PLAIN_PERSON))
@@ -509,9 +524,10 @@ def _come_back(asked: Asked, tool: str, helper: str) -> str:
         return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
     minutes = math.ceil(seconds / _SECONDS_A_MINUTE)
     span = f"{math.ceil(seconds)} seconds"
-    if any(word.startswith("min") for word in name_words(helper)):
-        span = f"{minutes} minutes"
-    elif minutes > 1:
+    unit = asked.unit or unit_of(helper)
+    if unit == "minutes":
+        span = f"{minutes} minutes" if minutes > 1 else "1 minute"
+    elif minutes > 1 and not unit:
         told, other = f"{minutes} minutes", span
         if not _MINUTES.search(asked.said):
             told, other = other, told
