@@ -392,7 +392,7 @@ def tools_of_no_language(case: Case) -> Case | None:
     return _rename(
         case,
         lambda name: "_".join(
-            NAMES.get(word.lower(), word.lower())
+            str(NAMES.get(word.lower(), word.lower()))
             for word in re.findall(r"[A-Z]?[a-z]+|[^_-]", name)
         ),
     )

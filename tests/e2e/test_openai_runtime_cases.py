@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -55,7 +56,7 @@ class Says:
     name: str = "says"
     category: str = "test"
     decision_points: tuple[DecisionPoint, ...] = SELECT
-    fault: object = None
+    fault: Callable[[], object] | None = None
 
     def classify(self, *, context):
         if self.fault is not None:

@@ -70,7 +70,7 @@ class Climber:
         """Try to assign one attribute, in every way that Python has for it."""
         for write in (setattr, type(thing).__setattr__):
             try:
-                write(thing, name, OTHER)
+                write(thing, name, OTHER)  # pyright: ignore[reportCallIssue]
             except (AttributeError, TypeError):
                 continue
             self.assigned.add(f"{path}.{name}")

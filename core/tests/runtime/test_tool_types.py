@@ -244,7 +244,7 @@ CONVERTED = [
     (Everything, {"by_level": {"1": [2, 2]}}, Everything(by_level={1: {2}})),
     (Everything, {"literal": 2}, Everything(literal=Level.HIGH)),
     (Everything, {"number": 4.0}, Everything(number=4.0)),
-    (Everything, {"_private": 3}, Everything(private=3)),
+    (Everything, {"_private": 3}, Everything(private=3)),  # pyright: ignore[reportCallIssue]
     (Counted, {"start": 3}, Counted(3)),
     (Written, {"amount": "1.10"}, Written(amount=Decimal("1.10"))),
     (Written, {"amount": 0.1}, Written(amount=Decimal("0.1"))),

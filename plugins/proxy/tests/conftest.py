@@ -1,6 +1,7 @@
 """Conversations of a scripted agent, told in the form of each API."""
 
 import json
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -168,7 +169,7 @@ class Form:
     """One API: its reader, how a story looks in it, and the path of its requests."""
 
     wire: object
-    body: object
+    body: Callable[..., dict[str, object]]
     path: str
 
 

@@ -327,8 +327,9 @@ def interrupted_in_terminal(interrupt, code=COUNTS_INTERRUPTS, *arguments):
     command = [TRIMTAB, "proxy", "--quiet", "--", *python(code), *arguments]
     take = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
     start = [*python(f"{take}; os.execv(sys.argv[1], sys.argv[1:])"), *command]
-    files = {"stdin": slave, "stdout": slave, "stderr": slave}
-    with subprocess.Popen(start, **files, start_new_session=True) as process:
+    with subprocess.Popen(
+        start, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    ) as process:
         os.close(slave)
         shown = ""
         while "ready" not in shown:
@@ -381,8 +382,9 @@ for n in range(5):
 def test_it_serves_until_it_is_stopped(folder):
     with fake.Upstream() as service:
         command = [TRIMTAB, "proxy", "--serve", "--upstream", service.url, "--token", "t" * 16]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, text=True, **pipes) as process:
+        with subprocess.Popen(
+            command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
             url = process.stdout.readline().strip()
             got = httpx.post(url + "/v1/messages", content=b"{}", trust_env=False)
             process.send_signal(signal.SIGTERM)

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -55,7 +56,7 @@ class Question:
 class Agent:
     """An adapter that does what a function says; opens and closes a run as adapters do."""
 
-    act: object = lambda **_: PromptResponse("42")
+    act: Callable[..., object] = lambda **_: PromptResponse("42")
     sessions: list = attrs.field(factory=list)
 
     def evaluate(self, prompt, *, session, deadline=None, budget=None, heartbeat=None):

@@ -144,7 +144,7 @@ def test_a_provider_that_holds_or_ends_the_server_costs_one_event_and_stays_out(
 
 def test_a_provider_that_was_brought_back_is_asked_again(offer, hook, begin, user, trimtab):
     offer("exiting", ACTS["exiting"])
-    SetAside(user.state).add("exiting", at="", host="claude-code", reason="ended the hook server")
+    SetAside(user.state).add("exiting", host="claude-code", reason="ended the hook server")
     begin()
     assert hook(payload("PreToolUse")) == {}
     assert [*SetAside(user.state).read()] == ["exiting"]
