@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab_signals import WayOut, advice, asked_by
-from trimtab_signals._forms import counts_choices
+from trimtab_signals._parts import counts_choices
 from trimtab_signals._ways_out import unit_of
 
 

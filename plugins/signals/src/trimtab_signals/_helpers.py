@@ -9,8 +9,8 @@ import attrs
 from trimtab import GuidanceContext
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
-from trimtab_signals._forms import counts_choices
 from trimtab_signals._normalise import unaccented
+from trimtab_signals._parts import counts_choices
 from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
 from trimtab_signals._tool_words import LONGEST_DESCRIPTION, spoken

@@ -26,16 +26,9 @@ from trimtab_signals._changes import (
     stands,
 )
 from trimtab_signals._failure_lines import excerpt
-from trimtab_signals._forms import (
-    DECIDES,
-    change_in,
-    is_limit,
-    next_by_form,
-    several_of,
-    untagged,
-    wait_by_form,
-)
+from trimtab_signals._forms import change_in, is_limit, untagged
 from trimtab_signals._normalise import unaccented
+from trimtab_signals._parts import DECIDES, next_by_form, several_of, wait_by_form
 from trimtab_signals._records import CallRecord, describe_call
 from trimtab_signals._waiting import Span, spaced
 
