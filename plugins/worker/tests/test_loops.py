@@ -487,6 +487,23 @@ def test_an_engine_without_a_fence_is_not_asked_by_a_worker_that_lost_its_lease(
     assert (summary.abandoned, asked, list(replies.receive())) == (1, [], [])
 
 
+def test_an_engine_without_a_fence_that_obeys_too_late_has_ended_nothing(loop_of):
+    """Another worker may have the message by then, and end it as well."""
+
+    class Slow(InMemoryMailbox):
+        facts = attrs.evolve(InMemoryMailbox.facts, fenced=False, reports_loss=False)
+
+        def delete(self, receipt):
+            time.sleep(0.6)
+            return True
+
+    requests = Slow(Question)
+    requests.send(Question("a"))
+    summary = loop_of(lambda **_: PromptResponse("42"), BRIEF, requests).run(max_messages=1)
+
+    assert (summary.done, summary.abandoned) == (0, 1)
+
+
 def test_a_message_whose_lease_ended_before_it_arrived_is_not_begun(loop_of):
     class Late(InMemoryMailbox):
         def poll(self, count, visibility, wait):

@@ -438,10 +438,14 @@ class Mailbox(ABC, Generic[Body]):
         return self.clock.monotonic() < end
 
     def _ending(self, message: Message[Any], call: Callable[[], bool]) -> bool:
-        """End a delivery by `call`; False if it is over."""
+        """End a delivery by `call`; False if it is over, be it only when the engine answers.
+
+        An engine that is not fenced obeys a call that reaches it late, when another worker may
+        have the message: of two that end it, only one may say so.
+        """
         if not self._still_held(message):
             return False
-        done = call()
+        done = call() and self._still_held(message)
         if done and not self.facts.fenced:
             self._ends[message] = -math.inf
         return done
