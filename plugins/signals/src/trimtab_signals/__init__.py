@@ -1,5 +1,6 @@
 """What tool calls mean: records, failures, novelty, waiting, what is known about tools."""
 
+from trimtab_signals._advice import advice
 from trimtab_signals._answers import (
     asks_for_input,
     blames_call,
@@ -23,6 +24,7 @@ from trimtab_signals._calls import (
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
 from trimtab_signals._closing import asks_user, is_question, requests_in, waits_for, words_of
+from trimtab_signals._delays import comes_back_as_told
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
@@ -61,14 +63,7 @@ from trimtab_signals._waiting import (
     span_of,
     waited_too_long,
 )
-from trimtab_signals._ways_out import (
-    Asked,
-    WayOut,
-    advice,
-    asked_by,
-    asked_of,
-    comes_back_as_told,
-)
+from trimtab_signals._ways_out import Asked, WayOut, asked_by, asked_of
 
 __all__ = [
     "APART",

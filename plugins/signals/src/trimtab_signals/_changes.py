@@ -115,6 +115,8 @@ _WORD = LazyPattern(r"[^\W\d_]{3,}|\d+")
 TIES = ("a", "an", "and", "are", "er", "es", "est", "este", "is", "ist", "je", "jest", "of", "or",
         "the", "to", "was", "were")  # fmt: skip
 """What stands before the word for what lacks, and is no name of a field."""
+Arguments = Mapping[str, str]
+"""Those of a call by name, each as it would be written."""
 
 
 @attrs.frozen
@@ -134,7 +136,7 @@ class Change:
     is_form: bool = False
 
 
-def arguments_in(given: str) -> Mapping[str, str]:
+def arguments_in(given: str) -> Arguments:
     """Return the arguments of a call as `describe_call` names it, those that are whole."""
     return {found[1]: found[2].strip("'") for found in GIVEN.finditer(given)}
 
@@ -156,7 +158,7 @@ def _shown(text: str) -> str:
     return quote(text, 2 * _LONGEST)[1:-1]
 
 
-def key_in(line: str, arguments: Mapping[str, str]) -> str:
+def key_in(line: str, arguments: Arguments) -> str:
     """Return the one argument that a line speaks of, by its name or by what was given."""
     named = [key for key in arguments if is_named(key, line)]
     if not named:
@@ -181,11 +183,11 @@ def stands(text: str, line: str) -> bool:
     return False
 
 
-def instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
+def instead(key: str, value: str, arguments: Arguments) -> Change:
     return Change(f"with {key}='{value}'", f"{key}='{arguments[key]}'")
 
 
-def swapped(first: str, last: str, arguments: Mapping[str, str], line: str) -> Change | None:
+def swapped(first: str, last: str, arguments: Arguments, line: str) -> Change | None:
     """Return the ends of a stretch the other way round, if `line` speaks of one that ends first."""
     one, other = arguments[first], arguments[last]
     begins, ends = _size(one), _size(other)
@@ -202,7 +204,7 @@ def _size(value: str) -> tuple[int, ...] | None:
     return (int(value),) if _WHOLE.fullmatch(value) else read_date(value[:10]) or _read_time(value)
 
 
-def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
+def lacking(line: str, _: str, arguments: Arguments) -> Change | None:
     """Return the field that a call lacks, or has without a value."""
     found = _MISSING.search(line)
     if found is None:
@@ -215,7 +217,7 @@ def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
     return Change(f'{name} ("{what}")' if what else name, lacks=True)
 
 
-def formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+def formed(line: str, key: str, arguments: Arguments) -> Change | None:
     """Return values in the form that is wanted, dates or times; else the form itself.
 
     What looks as the refused value does is changed as well, for it would be refused next.
@@ -255,7 +257,7 @@ def _shape(value: str) -> str:
     return "".join("9" if sign.isdigit() else "A" if sign.isalpha() else sign for sign in value)
 
 
-def _shaped(key: str, form: str, arguments: Mapping[str, str]) -> Change:
+def _shaped(key: str, form: str, arguments: Arguments) -> Change:
     return Change(f"with {key} in the form {form}", f"{key}='{arguments[key]}'", is_form=True)
 
 
@@ -344,7 +346,7 @@ def _as_time(_: str, time: tuple[int, ...]) -> str:
     return f"{time[0]:02}:{time[1]:02}"
 
 
-def meant(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+def meant(line: str, key: str, arguments: Arguments) -> Change | None:
     """Return the value, or the argument, that an answer takes to be meant."""
     found = _MEANT.search(line)
     if found is None or not key:
@@ -354,7 +356,7 @@ def meant(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
     return instead(key, found[1], arguments)
 
 
-def choice_of(key: str, values: list[str], arguments: Mapping[str, str]) -> Change:
+def choice_of(key: str, values: list[str], arguments: Arguments) -> Change:
     """Return one of several values for an argument, what is like the given one first."""
     inside = [value for value in values if len(value) > 1 and stands(value, arguments[key])]
     if len(inside) == 1:
@@ -386,7 +388,7 @@ def _likeness(one: str, other: str) -> int:
     return len(ours & theirs)
 
 
-def less(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+def less(line: str, key: str, arguments: Arguments) -> Change | None:
     """Return what an answer tells to ask for, in its words: "a shorter period"."""
     found = _LESS.search(line)
     if found is None:

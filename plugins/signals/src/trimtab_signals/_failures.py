@@ -15,12 +15,7 @@ from trimtab.text import LazyPattern
 from trimtab_signals._answers import refuses
 from trimtab_signals._canonical import IGNORED_PARAMS, digest
 from trimtab_signals._envelope import without_ticks
-from trimtab_signals._failure_lines import (
-    best_line,
-    identifying,
-    lines_of,
-    sounds_like_failure,
-)
+from trimtab_signals._failure_lines import best_line, identifying, lines_of, sounds_like_failure
 from trimtab_signals._normalise import bounded, normalise_text
 from trimtab_signals._shell import expects_status
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from trimtab.text import LazyPattern
-from trimtab_signals._changes import is_named, stands
+from trimtab_signals._changes import Arguments, is_named, stands
 
-_Arguments = Mapping[str, str]
-
+OPEN, SHUT = r"[\"'`\u201e\u201c\u00ab\u300c]", r"[\"'`\u201d\u201c\u00bb\u300d]"
+"""Marks around a quotation."""
+OBJECT = LazyPattern(r"[{\[]\s{0,8}(?:\"|\w{1,40}=)|\{\s{0,8}'\w{1,40}'\s?:")
+"""The beginning of an object or a list."""
 _NUMBER = LazyPattern(
     r"(?<![A-Za-z0-9_#+./-])(?<!\d[:,])(\d{1,3}(?:[ ,.\u202f]\d{3})+(?!\d)|\d{1,9}(?:\.\d{1,4})?)"
     r"(?![:/-]?\d|[A-Za-z]{0,8}\d|[-/][A-Za-z])"
@@ -98,7 +100,7 @@ _PART = LazyPattern(
 )
 
 
-def wait_by_form(text: str, arguments: _Arguments) -> tuple[str, float | None] | None:
+def wait_by_form(text: str, arguments: Arguments) -> tuple[str, float | None] | None:
     """Return what the answer of a failed call says of time, and the seconds to wait.
 
     A span in a field whose name has its unit, or a time after the one that the answer begins with.
@@ -129,7 +131,7 @@ def wait_by_form(text: str, arguments: _Arguments) -> tuple[str, float | None] |
     return None
 
 
-def several_of(text: str, arguments: _Arguments) -> str:
+def several_of(text: str, arguments: Arguments) -> str:
     """Return what was given in words and is several things: Anna Bauer and Anna Costa, or a lamp
     at a house that has L-401 and L-402.
 
@@ -166,7 +168,7 @@ def counts_choices(text: str) -> bool:
     return max(kinds.values(), default=0) == int(count[1])
 
 
-def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
+def next_by_form(text: str, arguments: Arguments) -> tuple[str, str] | None:
     """Return what an answer says of its next part, and what to call it with.
 
     Args:
@@ -208,7 +210,7 @@ def _follows(value: str, text: str) -> bool:
     return is_count and int(value) - 1 in numbers_in(text)
 
 
-def _of_parts(text: str, arguments: _Arguments, places: _Arguments) -> tuple[str, str] | None:
+def _of_parts(text: str, arguments: Arguments, places: Arguments) -> tuple[str, str] | None:
     """Return what follows the part that was asked for, of an answer that counts its parts."""
     begins = _COUNTED_PART.match(text)
     if begins is not None and int(begins[1]) < int(begins[2]):
@@ -227,7 +229,7 @@ def _of_parts(text: str, arguments: _Arguments, places: _Arguments) -> tuple[str
     return None
 
 
-def _of_lines(text: str, arguments: _Arguments) -> tuple[str, str] | None:
+def _of_lines(text: str, arguments: Arguments) -> tuple[str, str] | None:
     """Return what follows a stretch, or a page, of which a line tells the whole as well."""
     for line in text.splitlines():
         spans = _WORDED_STRETCH.finditer(line)
@@ -246,7 +248,7 @@ def _of_lines(text: str, arguments: _Arguments) -> tuple[str, str] | None:
     return None
 
 
-def _of_fields(text: str, arguments: _Arguments) -> tuple[str, str] | None:
+def _of_fields(text: str, arguments: Arguments) -> tuple[str, str] | None:
     """Return what follows, if fields with numbers are named alike, or one as the argument is."""
     told = list(_COUNT_FIELD.finditer(text))
     fields = [(found[1], int(found[2])) for found in told]

@@ -21,23 +21,9 @@ from trimtab.events import CallOrigin, UserMessage
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
 from trimtab_signals._helpers import helpers_of
-from trimtab_signals._profiles import (
-    ENDING,
-    GENERIC,
-    ToolProfiles,
-    guess,
-    name_words,
-    tool_name,
-)
+from trimtab_signals._profiles import ENDING, GENERIC, ToolProfiles, guess, name_words, tool_name
 from trimtab_signals._records import CallRecord
-from trimtab_signals._tool_words import (
-    FILES,
-    Forms,
-    ToolWords,
-    plain_words,
-    stem,
-    words_of_tool,
-)
+from trimtab_signals._tool_words import FILES, Forms, ToolWords, plain_words, stem, words_of_tool
 from trimtab_signals._ways_out import WayOut
 
 _RECENT_CALLS = 8

@@ -8,14 +8,13 @@ count in every language; words are a second look, and those here are English.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection
 from enum import StrEnum
 
 import attrs
 
-from trimtab.text import LazyPattern, quote
+from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
     LIKE_DATE,
     Change,
@@ -25,18 +24,18 @@ from trimtab_signals._changes import (
     shown,
     stands,
 )
+from trimtab_signals._delays import TOOK, seconds_in
 from trimtab_signals._failure_lines import excerpt
-from trimtab_signals._forms import change_in, is_limit, untagged
-from trimtab_signals._normalise import unaccented
+from trimtab_signals._forms import change_in, untagged
 from trimtab_signals._parts import DECIDES, next_by_form, several_of, wait_by_form
+from trimtab_signals._people import ASKS_USER, DECIDER
 from trimtab_signals._records import CallRecord, describe_call
-from trimtab_signals._waiting import Span, spaced
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
 _SHORT = 400
 """Characters of a refusal; what is longer, or has many lines, tells more than what is wanted."""
-_LONGEST_QUOTE = 70
+LONGEST_QUOTE = 70
 """A quote shows which words are meant; the agent has the answer."""
 
 
@@ -79,45 +78,14 @@ class Asked:
         return self.way in (WayOut.ARGUMENTS, WayOut.PAGE)
 
 
-_SECONDS = LazyPattern(
-    r"(?i)(?:re(?:try|set)[-_ ]?after|wait|\beta_\w{1,8})\W{1,5}(?:PT)?(\d{1,5})(?:\.\d+)?"
-    r"(?! ?m(?:in\w*)?\b)"
-    r"|\b(?:in|after|for) (?:about )?(\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
-    r"|(?<![A-Za-z\d.,:])(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초|detik|giây|saniye"
-    r"|วินาที|ثان[يی]|שניות|δευτ|másodp)"
-)
 _TOLD = LazyPattern(r'"((?:[^"\\]|\\.){20,400})"')
 """A sentence in an object."""
-_UNIT = LazyPattern(r"(?i)min|se[ckg]|dur|time")
-_IN_MINUTES = LazyPattern(
-    r"(?i)min[uú]|(?<![^\W_])min(?![^\W_])|мин|хв|λεπτ|(?<!másod)perc|dakika|phút|دق|मिनट|分|분|menit|นาที|דק"
-)
-_IN_SECONDS = LazyPattern(
-    r"(?i)se[ckg][ou]n|(?<![^\W_])se[ck](?![^\W_])|сек|秒|초|detik|giây|saniye|วินาที|ثان|שני|δευτ|másodp"
-)
-_DURATION = LazyPattern(r"(?<!\w)PT(?=\d)(?:(\d{1,4})M)?(?:(\d{1,5})S)?(?!\w)")
-_MINUTES = LazyPattern(
-    r"(?i)(?<![a-z\d.,:])(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دق[ايی]|मिनट|分"
-    r"|분|menit|นาที|דקות|хвил)"
-)
-_TOOK = LazyPattern(
-    r"(?i)time(?:d|s)?[ -]?out|(?<!retry.)\bafter\b|elapsed|expire|took\b"
-    r"|(?<!\bbe )\b(?:built|compiled|completed|done|executed|exited|failed|finished|passed|ran"
-    r"|successful|succeeded|tests?)(?: run)? in (?:about )?\d"
-)
-"""Beside a span of time it says how long something lasted, and not when to come back."""
 _NUMBERS = LazyPattern(r"\d+")
 _SENTENCE = LazyPattern(r"[.;!?]\s|\n|。")
 _TOO_LARGE = "413"
 _COUNTED = LazyPattern(r"[-+]?\d|\[")
 _LEAST_TEXT = 10
 """Characters: the least bound of a text; smaller ones count things."""
-_SECONDS_A_MINUTE = 60.0
-"""By definition."""
-_SHORTEST_SPAN = 5.0
-"""Seconds: a model takes as long to answer."""
-_LATE = 3
-"""Whoever comes back after more than three times the span does not wait for it."""
 _LATER = LazyPattern(
     r"(?i)\A(?:HTTP\S{0,6} )?202(?=\s|\Z)|retry[-_ ]?after|\beta_se?c"
     r"|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
@@ -142,51 +110,6 @@ _NEGATED = LazyPattern(
     r"\W{1,3}(?:\w{1,6} )?\Z"
 )
 """The word for "not" before it, in those languages."""
-_WHO = (
-    "(?:user|guest|customer|caller|owner|holder|client|patient|traveller|requester|maintainer"
-    "|manager)"
-)
-"""People whom an agent works for, or who answer for what it works on."""
-_USER = LazyPattern(
-    rf"(?i)\b(?:ask|let|only|up to|confirmation of|decided by|approved by|confirmed by)"
-    rf" (?:the|your) (?:\w+ )?{_WHO}\b"
-    rf"|\b{_WHO}(?:'s)? (?:approval|consent|override|permission|signature)\b"
-    rf"|\b{_WHO} (?:has to|must|needs to|should) "
-    r"(?:confirm|approve|choose|decide|know|say|tell)"
-    r"|confirmation (?:is )?(?:required|needed)|requires? (?:confirmation|approval|consent)"
-    r"|needs? (?:confirmation|approval|consent)"
-    r"|ambiguous(?! (?:call|column|identifier|import|operator|overload|reference|symbol)\b)"
-    r"|which (?:one )?(?:is meant|do you mean)"
-)
-_PERSON = (
-    r"(?:(?<![^\W\d_])(?:user|usu[aá]ri|utente|utili[sz]a[dt]|client|kl[ia][ea]?nt|kund|customer"
-    r"|guest|gast|gäst|gość|gości|passa?[ge]|kupac|kupc|traveller|caller|tenant|student|alumn|viajer|reisend|locatair|mieter|holder|\w{0,20}inhaber|owner|titular|propriet"
-    r"|właścic|patient|pa[cz]ien|пользов|клиент|гост[ьюя]|корист|клієнт|πελάτ|χρήστ|kullan|müşteri"
-    r"|asiak|käyttäj|ügyf|vendég|felhaszn|zákazn|uživatel|(?:ge)?bru(?:[gk]|ik)er|använd|pengguna|pelanggan|khách"
-    r"|người dùng|ejer|eier\b|ägar|omistaj|tulajdonos|vlastn[ií]k|владел|собствен|власник|ιδιοκτ"
-    r"|pemilik)"
-    r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر"
-    r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้|所有者|業主|业主|소유)"
-)
-
-
-_NAMED_PERSON = LazyPattern(rf"(?i){_PERSON}")
-_PLAIN_PERSON = LazyPattern(rf"(?i){unaccented(_PERSON)}")
-_CHOOSES = (
-    r"(?:(?<![^\W\d_])(?:choos|choice|decid|eleg|elij|elecc|escolh|choi[sx]|décid|wähl|entscheid"
-    r"|scegl|scelt|kie[sz]|keuze|beslis|wyb[ioór]|zdecyd|vyb[rei]|rozhod|välj|vælg|velg|bestäm|выб"
-    r"|решит|обирає|обрати|вибир|виріш|избер|избир|επιλ|αποφασ|seç|karar|vali[tmk]|tria[rn]?\b"
-    r"|od[ab]+r|päät|válasz|eldönt|aleag|pilih|dipilih|chọn|ask\b|up to|frag(?:e|t\b)|pregunt"
-    r"|pergunt"
-    r"|wunsch|wünsch|accord|megad|has to say|demande[zr]|chied|vraag|zapyta|zepte|fråg|spør"
-    r"|a[ck]cep|akzept|aceit|hyväks|elfogad|kysy|kérd|уточн|спрос|запит|ρωτ|tany|hỏi)"
-    r"|[选選擇决決尋伺]|确认|確認|询问|선택|결정|확인|चुन|पूछ|ختار|قرر|اسأل|בחו?ר|שאל|เลือก|ระบุ|ถาม)"
-)
-_DECIDER = LazyPattern(
-    rf"(?i){_PERSON}[^.;\n]{{0,40}}?{_CHOOSES}|{_CHOOSES}[^.;\n]{{0,40}}?{_PERSON}"
-)
-"""Those for whom an agent works, near the words for to choose and to ask, in the languages that
-answers are seen in: no form tells who decides."""
 _HELD = LazyPattern(
     r"(?i)\b(?:locked|in use|bloquead[ao]|bloccat[ao]|verrouillée?|gesperrt|belegt|заблокирован\w*"
     r"|занят\w*)\b[^\n]{0,80}\b\d{1,2}[:h]\d{2}\b|(?:锁定|占用|ロック中|使用中)[^\n]{0,80}\d{1,2}[:\uff1a]\d{2}"
@@ -269,8 +192,8 @@ _CUT = "[…]"
 # What the user decides comes first: a wrong guess there does most harm.
 _Ways = tuple[tuple[WayOut, LazyPattern], ...]
 _WAYS: _Ways = (
-    (WayOut.ASK, _USER),
-    (WayOut.ASK, _DECIDER),
+    (WayOut.ASK, ASKS_USER),
+    (WayOut.ASK, DECIDER),
     (WayOut.LATER, _LATER),
     (WayOut.LATER, _HELD),
     (WayOut.ARGUMENTS, _ARGUMENTS),
@@ -363,9 +286,9 @@ def _failing(text: str, given: str) -> Asked | None:
         change = None
     told = set(_NUMBERS.findall(text)) - {*arguments.values()}
     # a sentence that has one number, and that is a span of time
-    said = next((said for said in _SENTENCE.split(text) if _seconds(said) is not None), "")
-    lasted = _TOOK.search(text) or len({*_NUMBERS.findall(said)} - {*arguments.values()}) > 1
-    span = None if lasted or lacks_value(given) else _seconds(said)
+    said = next((said for said in _SENTENCE.split(text) if seconds_in(said) is not None), "")
+    lasted = TOOK.search(text) or len({*_NUMBERS.findall(said)} - {*arguments.values()}) > 1
+    span = None if lasted or lacks_value(given) else seconds_in(said)
     name, _, was = (change.refused if change else "").partition("=")
     is_known = change is not None and (
         not change.is_form
@@ -409,7 +332,7 @@ def _asked(way: WayOut, text: str, found: re.Match[str], given: str, *, failed: 
     said = _line(text, found.start())
     if way is WayOut.LATER:
         wait = wait_by_form(text, arguments_in(given)) if failed else None
-        return Asked(way, said, wait[1] if wait and wait[1] else _seconds(text))
+        return Asked(way, said, wait[1] if wait and wait[1] else seconds_in(text))
     if way is WayOut.ARGUMENTS:
         return Asked(way, said, change=change_in(text if failed else said, given, failed=failed))
     return Asked(way, said)
@@ -426,39 +349,6 @@ def _by_form(line: str, given: str) -> Asked | None:
     return Asked(WayOut.ASK, line) if asks else None
 
 
-def unit_of(told: str) -> str:
-    """Return in which unit of time a tool waits, by its name and what it says of itself; empty if
-    it names none or both.
-    """
-    minutes, seconds = (pattern.search(told) is not None for pattern in (_IN_MINUTES, _IN_SECONDS))
-    return "" if minutes is seconds else "minutes" if minutes else "seconds"
-
-
-def names_a_person(text: str) -> bool:
-    """Return whether a text speaks of someone for whom an agent works, in any language."""
-    return any(person.search(text) is not None for person in (_NAMED_PERSON, _PLAIN_PERSON))
-
-
-def tells_when(text: str) -> float | None:
-    """Return a span of time that an answer tells, and that nothing has taken."""
-    return None if _TOOK.search(text) else _seconds(text)
-
-
-def puts_a_span(asked: Asked, text: str, seconds: float) -> bool:
-    """Return whether a change puts the number of a span of time in the place of another number.
-
-    Without a word for a bound, and in an argument that is not called after a unit of time, it says
-    when to come back.
-    """
-    change = asked.change
-    if asked.way is not WayOut.ARGUMENTS or change is None or is_limit(text):
-        return False
-    name, _, was = change.refused.partition("=")
-    value = change.call.rpartition("=")[2].strip("'")
-    is_span = value.isdecimal() and int(value) in (seconds, seconds / _SECONDS_A_MINUTE)
-    return is_span and was.strip("'").isdecimal() and not _UNIT.match(name)
-
-
 def lacks_value(given: str) -> bool:
     """Return whether a call has an argument without a value: a code that only the user has."""
     return any(value == "" for value in arguments_in(given).values())
@@ -466,7 +356,7 @@ def lacks_value(given: str) -> bool:
 
 def _part(text: str, found: re.Match[str], given: str) -> Asked:
     """Return what a part says of the next: in a few characters, of many."""
-    rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
+    rest = _VALUE.match(text[found.end() :][:LONGEST_QUOTE])
     said = found[0] + (rest[0].rstrip(".") if rest else "")
     named = found.groupdict()
     page = named.get("page") or named.get("sheet") or named.get("leaf")
@@ -483,51 +373,6 @@ def _part(text: str, found: re.Match[str], given: str) -> Asked:
     return Asked(WayOut.PAGE, said, part=part, change=Change(call) if call else None)
 
 
-def advice(asked: Asked, tool: str, helper: str = "") -> str:
-    """Return a sentence that says what to do with what an answer asks for.
-
-    It begins with the call that is right: a weak model does what a text says first.
-
-    Args:
-        asked: what `asked_by` found.
-        tool: the name of the tool that answered, ready to be shown.
-        helper: that of the tool by which the agent can wait, or ask its user; empty if it has none.
-    """
-    change = asked.change
-    if asked.way is WayOut.LATER:
-        return _come_back(asked, tool, helper)
-    if asked.way is WayOut.ASK:
-        return f"The answer needs a decision of your user: {f'call {helper}' if helper else 'ask'}."
-    if change is not None and change.lacks:
-        return f"Add {change.call} to the arguments, then call {tool}."
-    if change is not None and asked.way is WayOut.ARGUMENTS:
-        return f"Call {tool} {change.call}."
-    how = "again with other arguments, as its answer says"
-    if asked.way is WayOut.PAGE:
-        how = change.call if change is not None else f"for {asked.part or 'the next part'}"
-    return f"Call {tool} {how}: {quote(asked.said, _LONGEST_QUOTE)}."
-
-
-def _come_back(asked: Asked, tool: str, helper: str) -> str:
-    seconds = asked.seconds
-    if seconds is None:
-        how = f"call {helper}" if helper else "wait or do other work"
-        return f"The answer says to come back: {how}, then call {tool} again."
-    if not helper:
-        return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
-    minutes = math.ceil(seconds / _SECONDS_A_MINUTE)
-    span = f"{math.ceil(seconds)} seconds"
-    unit = asked.unit or unit_of(helper)
-    if unit == "minutes":
-        span = f"{minutes} minutes" if minutes > 1 else "1 minute"
-    elif minutes > 1 and not unit:
-        told, other = f"{minutes} minutes", span
-        if not _MINUTES.search(asked.said):
-            told, other = other, told
-        span = f"{told} ({other})"
-    return f"Call {helper} for {span}, then call {tool} again."
-
-
 def _line(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
@@ -535,31 +380,3 @@ def _line(text: str, at: int) -> str:
     told = (part for part in _TOLD.finditer(line) if part.start() <= at - start < part.end())
     said = next(told, None) if line[:1] in ("{", "[") else None
     return line if said is None else said[1].replace('\\"', '"')
-
-
-def comes_back_as_told(said: str, earlier: Span, later: Span) -> bool:
-    """Tell whether a call is made again when its answer said, and not much later.
-
-    Args:
-        said: the answer; one that is short and names a span of time tells when.
-        earlier: when the call was made that brought it.
-        later: when it was made again.
-    """
-    spans = earlier, later
-    if len(said) > _SHORT or not spaced(spans, _SHORTEST_SPAN):
-        return False
-    seconds = _seconds(said)
-    if seconds is None or _TOOK.search(said) is not None:
-        return False
-    return spaced(spans, seconds - 1) and not spaced(spans, _LATE * seconds + 1)
-
-
-def _seconds(text: str) -> float | None:
-    found = _SECONDS.search(text)
-    parts = _DURATION.search(text)
-    if parts is not None:
-        return float(parts[1] or 0) * _SECONDS_A_MINUTE + float(parts[2] or 0)
-    if found is not None:
-        return float(next(group for group in found.groups() if group))
-    found = _MINUTES.search(text)
-    return None if found is None else float(found[1]) * _SECONDS_A_MINUTE
