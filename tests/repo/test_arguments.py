@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 PYTHON = re.compile(r"^```(?:\{[^}]*\} ?)?python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -50,3 +51,36 @@ def test_an_unknown_argument_is_answered_with_those_that_there_are(root: Path) -
 
     assert len(classes) > 15
     assert sorted(silent) == []
+
+
+PUBLISHED = (
+    "trimtab",
+    "trimtab.hosting",
+    "trimtab.trajectory",
+    "trimtab_hosts",
+    "trimtab_openai",
+    "trimtab_planning",
+    "trimtab_signals",
+    "trimtab_worker",
+)
+
+
+@pytest.mark.parametrize("package", PUBLISHED)
+def test_an_argument_has_one_name_for_every_type_checker(package: str) -> None:
+    """Of a private field ``_x`` attrs and mypy take ``x`` by themselves, pyright does not."""
+    module = pytest.importorskip(package)
+    kinds = (getattr(module, name) for name in module.__all__)
+    unnamed = [
+        f"{kind.__name__}.{field.name}"
+        for kind in kinds
+        if inspect.isclass(kind) and attrs.has(kind) and kind.__module__.startswith("trimtab")
+        for field in attrs.fields(kind)
+        if field.init
+        and field.name.startswith("_")
+        and not field.inherited
+        and not re.search(
+            rf'{field.name}: [^\n]*(?:\n {{8}}[^\n]*)?alias="', inspect.getsource(kind)
+        )
+    ]
+
+    assert unnamed == []

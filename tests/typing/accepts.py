@@ -32,6 +32,7 @@ from trimtab import (
     enable,
     hookimpl,
 )
+from trimtab.hosting import Drivers
 
 
 @attrs.frozen
@@ -130,3 +131,11 @@ def use(session: Session, deadline: Deadline) -> str:
     run = session.open_run(prompt, deadline=deadline)
     assert_type(run.feedback(), str | None)
     return run.render().text
+
+
+def host(session: Session) -> int:
+    """Drive an agent of one's own."""
+    drivers = Drivers(
+        Prompt(template), session, timeout=2.0, strict=True, deadline=600.0, budget=None, idle=60.0
+    )
+    return drivers.of("ada").run.state.calls

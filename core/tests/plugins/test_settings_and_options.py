@@ -138,7 +138,7 @@ def test_a_name_is_no_list_of_names(kind: str) -> None:
 @pytest.mark.parametrize("option", ["tryfirst", "trylast"])
 def test_an_option_of_pluggy_that_has_no_effect_is_refused(option: str) -> None:
     class Marked:
-        @hookimpl(**{option: True})
+        @hookimpl(**{option: True})  # pyright: ignore[reportCallIssue]
         def guide_pre_render(self, context: Any) -> None:
             return None
 

@@ -179,7 +179,7 @@ def test_what_is_declared_wrongly_is_named(fields, told):
 
 def test_a_template_is_not_changed_on_the_way_into_a_prompt():
     with pytest.raises(PromptError, match="alone"):
-        Prompt(PromptTemplate("a", "b"), guidance_limit=2)
+        Prompt(PromptTemplate("a", "b"), guidance_limit=2)  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.parametrize("config", ["trimtab.toml", Path("trimtab.toml"), {"prompts": {}}])

@@ -274,13 +274,13 @@ class Drivers:
     """
 
     prompt: Prompt[Any]
-    _session: Session | Callable[[str], Session] | None = None
+    _session: Session | Callable[[str], Session] | None = attrs.field(default=None, alias="session")
     host: Host = LOCAL_HOST
-    _timeout: float | None = attrs.field(default=1.0, kw_only=True)
-    _strict: bool = attrs.field(default=False, kw_only=True)
-    _deadline: Deadline | float | None = attrs.field(default=None, kw_only=True)
-    _budget: Budget | None = attrs.field(default=None, kw_only=True)
-    _idle: float = attrs.field(default=IDLE_SECONDS, kw_only=True)
+    _timeout: float | None = attrs.field(default=1.0, kw_only=True, alias="timeout")
+    _strict: bool = attrs.field(default=False, kw_only=True, alias="strict")
+    _deadline: Deadline | float | None = attrs.field(default=None, kw_only=True, alias="deadline")
+    _budget: Budget | None = attrs.field(default=None, kw_only=True, alias="budget")
+    _idle: float = attrs.field(default=IDLE_SECONDS, kw_only=True, alias="idle")
     _lock: Any = attrs.field(init=False, factory=Lock)
     _held: dict[tuple[str, str | None], _Held] = attrs.field(init=False, factory=dict)
 

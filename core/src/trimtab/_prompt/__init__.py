@@ -127,7 +127,7 @@ class PromptTemplate(Generic[Output]):
     sections: tuple[MarkdownSection[Any], ...] = attrs.field(
         default=(), converter=_as_sections, validator=_check_sections
     )
-    _name: str | None = attrs.field(kw_only=True, default=None)
+    _name: str | None = attrs.field(kw_only=True, default=None, alias="name")
     guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(
         kw_only=True, default=(), converter=_guidance
     )

@@ -74,8 +74,8 @@ class CallRecord:
     fingerprint: str
     output_hash: str
     output: str
-    _text: str | None = None
-    _params: Any = None
+    _text: str | None = attrs.field(default=None, alias="text")
+    _params: Any = attrs.field(default=None, alias="params")
     failed: bool = False
     outcome: Outcome = Outcome.OK
     caller: CallOrigin = CallOrigin.MODEL
@@ -92,10 +92,10 @@ class CallRecord:
     alike: int = 0
     complaint: str = ""
     # Computed when they are read: most calls are never compared.
-    _output_fingerprint: str | None = None
-    _shape: Shape | None = None
-    _pieces: Pieces | None = None
-    _words: frozenset[str] | None = None
+    _output_fingerprint: str | None = attrs.field(default=None, alias="output_fingerprint")
+    _shape: Shape | None = attrs.field(default=None, alias="shape")
+    _pieces: Pieces | None = attrs.field(default=None, alias="pieces")
+    _words: frozenset[str] | None = attrs.field(default=None, alias="words")
     _lines: str | None = attrs.field(default=None, init=False)
 
     @property
