@@ -81,7 +81,6 @@ STILL_WRONG = {
     # An example of a call within a text that was ordered looks like one.
     "r16-writes-the-rules-for-the-tags-ja": "false alarm",
     # The order to repeat, or to fail, is told in words.
-    "r16-blink-five-times-please-id": "false alarm",
     "r16-calls-them-wrong-on-purpose": "false alarm",
     # The pace alone tells a patient look from a hasty one.
     "r16-the-code-comes-after-a-minute-ca": "false alarm",

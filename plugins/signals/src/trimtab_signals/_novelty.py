@@ -70,6 +70,8 @@ NAMES = frozenset(
         "etag", "id", "nonce", "pid", "port",
     }
 )  # fmt: skip
+_REQUESTS = frozenset({"correlation", "req", "request", "span", "trace"})
+"""Labels of names that each call gets anew; numbers behind them may count the work."""
 _SCORES = frozenset(
     {
         "distance", "rank", "relevance", "score", "similarity",
@@ -145,7 +147,9 @@ def _is_value(word: str) -> bool:
 def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     """Note the values in `word`, and return what stays of it."""
     made_of_words = "-" in word and not any(map(str.isdigit, word))
-    if made_of_words or word == _CHANCE or is_random(word) or before.lower() in NAMES:
+    of = before.lower()
+    is_named = of in NAMES or (of in _REQUESTS and not word.isdigit())
+    if made_of_words or word == _CHANCE or is_random(word) or is_named:
         slots.append(Slot(word, label_words(before), behind))
         return "#"
     label = before
@@ -261,10 +265,9 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
     label = set(b.label)
     named = bool(label & NAMES) and not reads
     if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
-        if _CHANCE in (a.value, b.value):
-            return True
+        chance = _CHANCE in (a.value, b.value) or bool(label & _REQUESTS)
         random = is_random(a.value) and is_random(b.value)
-        return named or random or ("-" in a.value and "-" in b.value and not reads)
+        return chance or named or random or ("-" in a.value and "-" in b.value and not reads)
     if label & (COSTS | _SCORES) or named:
         return True
     if _is_of_many(b):

@@ -8,21 +8,15 @@ import attrs
 
 from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
+from trimtab_signals._numerals import times_in
 from trimtab_signals._profiles import name_words
 
+# These are for text in lower case.
 _NUMBERS = {
     "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
     "nine": 9, "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "fifty": 50, "hundred": 100,
     "zwei": 2, "drei": 3, "fünf": 5, "zehn": 10, "zwanzig": 20, "dix": 10, "diez": 10,
 }  # fmt: skip
-# These are for text in lower case. A number counts only with what is to be done so often.
-_TIMES = LazyPattern(
-    r"\b(?<![\d][.,])(\d{1,4}|"
-    + "|".join(_NUMBERS)
-    + r")(?:\s?(?:times|runs?|iterations|rounds|repetitions|attempts|tries|samples|mal|fois|veces"
-    r"|vezes|volte|раз|번|회|次|回)(?![a-z])|x(?=\s*(?:$|[.,;!?)\n]|please|bitte|in a row)))"
-    r"|(?<![\d.])(\d{1,4})\s?(?:次|回|遍|번)"
-)
 # A number of things, in which the words of a tool's name may stand: "five front flips".
 _THINGS = LazyPattern(
     r"(?<![\w.,-])(\d{1,3}|" + "|".join(_NUMBERS) + r") ((?:[^\W\d_]{2,24} ){0,2}[^\W\d_]{3,24})"
@@ -93,9 +87,9 @@ def orders_in(message: str) -> Orders:
     if len(text) > _LONGEST_ORDER:
         return Orders(alone=alone)  # a report or a file, in which such words are about other things
     counts = [
-        _number(found[1] or found[2])
-        for found in _TIMES.finditer(text)
-        if _BANNED.search(text[max(0, found.start() - _CLAUSE) : found.start()]) is None
+        count
+        for count, end in times_in(text)
+        if _BANNED.search(text[max(0, end - _CLAUSE) : end]) is None
     ]
     times = max(counts, default=0)
     things = tuple((_number(found[1]), found[2]) for found in _THINGS.finditer(text))
