@@ -23,7 +23,7 @@ from trimtab_signals._calls import (
 )
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
-from trimtab_signals._closing import asks_user, is_question, requests_in, waits_for, words_of
+from trimtab_signals._closing import asks_user, is_question, requests_in, words_of
 from trimtab_signals._delays import comes_back_as_told
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
@@ -41,6 +41,7 @@ from trimtab_signals._novelty import (
 )
 from trimtab_signals._obligation import Denial, Ending, denial_after, reason_to_stop
 from trimtab_signals._orders import NO_ORDERS, Orders, items_of, orders_in, wants_one_at_a_time
+from trimtab_signals._particles import denies, waits_for
 from trimtab_signals._profiles import STATES, ToolProfiles, is_aside, name_words, tool_name
 from trimtab_signals._records import (
     CallRecord,
@@ -100,6 +101,7 @@ __all__ = [
     "complains",
     "confirms",
     "denial_after",
+    "denies",
     "describe_call",
     "digest",
     "error_signature",

@@ -14,19 +14,15 @@ import attrs
 
 from trimtab import Outcome
 from trimtab.text import LazyPattern
-from trimtab_signals._closing import (
+from trimtab_signals._closing import SENTENCES, asks_user, is_question, sentences_of, topics_in
+from trimtab_signals._particles import (
     CLAUSE,
-    SENTENCES,
-    asks_user,
     denies,
     goes_on,
     is_alone,
     is_later,
     is_only,
-    is_question,
     puts_off,
-    sentences_of,
-    topics_in,
     waits_for,
 )
 from trimtab_signals._records import CallRecord
@@ -263,8 +259,9 @@ def _is_over(end: Ending) -> bool:
 def _keeps_limits(end: Ending) -> bool:
     """Tell whether a user set the open steps apart, and the agent has done what was left to do.
 
-    A clause is set apart by a ban, a condition or "myself"; what else the message names is asked.
-    With a condition, "only" or "myself" that is all that is asked, once something of it is done.
+    A clause is set apart by a ban, a condition, another day or "myself"; what else the message
+    names is asked. With a condition, another day, "only" or "myself" that is all that is asked,
+    once something of it is done.
     Else the agent has to keep what was set apart: by saying that it waits as the message told it,
     or what it has not done. A message that answers the agent is a push: "You did only the first".
     """
@@ -284,7 +281,7 @@ def _keeps_limits(end: Ending) -> bool:
     apart = [
         one
         for one in clauses
-        if (denies(one) or is_alone(one) or waits_for(one) or (only and is_later(one)))
+        if (denies(one) or is_alone(one) or waits_for(one) or is_later(one))
         and not (is_only(one) and left.isdisjoint(topics_in(one)))
     ]
     barred = topics_in(" ".join(apart))
@@ -292,7 +289,8 @@ def _keeps_limits(end: Ending) -> bool:
     if not asked or any(len(step & asked) > len(step & barred) for step in steps):
         return False
     served = not asked.isdisjoint(done - topics_in(" ".join(end.left)))
-    if any(map(is_alone, apart)) or (served and (waits or only or for_now)):
+    later = any(map(is_later, apart))
+    if any(map(is_alone, apart)) or (served and (waits or only or for_now or later)):
         return True
     banned = for_now or not barred.isdisjoint(left)
     return banned and (denies(last) or waits_for(last))

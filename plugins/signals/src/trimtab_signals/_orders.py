@@ -9,6 +9,7 @@ import attrs
 from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
 from trimtab_signals._numerals import times_in
+from trimtab_signals._particles import in_turn
 from trimtab_signals._profiles import name_words
 
 # These are for text in lower case.
@@ -27,14 +28,9 @@ _BANNED = LazyPattern(
 )
 _ALONE = LazyPattern(
     r"\b(?:one|a single|1)(?: (?:tool|function|request|call|query|file|command|step|thing))?"
-    r"(?: calls?)?(?: at a time| per (?:turn|message|step|response)| each turn| after the other)"
-    r"|\b(?:sequentially|serially|one[ -]by[ -]one|not? (?:\w+ ){0,2}in parallel|rate[- ]limited?"
-    r"|(?:only|just) (?:\w+ ){0,2}one (?:tool|function) call"
-    r"|ein\w{0,2} nach de[mr] ander\w{1,2}|nicht parallel|ein \w{4,20} pro \w{4,20}"
-    r"|une? (?:\w{4,20} )?à la fois|une? par une?|(?:de )?un[oa] (?:por|a|en) un[oa]"
-    r"|u(?:n|m|na|ma) \w{4,20} (?:por|a la|de cada) vez|un[oa]? (?:\w{4,20} )?alla volta"
-    r"|по одному|не параллельно)\b"
-    r"|逐个|逐一|一个一个|一次只|不要并行|一つずつ|ひとつずつ|하나씩"
+    r"(?: calls?)?(?: at a time| per (?:turn|message|step|response)| each turn)"
+    r"|\b(?:rate[- ]limited?|(?:only|just) (?:\w+ ){0,2}one (?:tool|function) call"
+    r"|ein \w{4,20} pro \w{4,20})\b"
 )
 _LONGEST = 20_000
 """Characters of a message; longer ones are files that the user pasted."""
@@ -120,7 +116,7 @@ def wants_one_at_a_time(text: str) -> bool:
 
 
 def _is_alone(text: str) -> bool:
-    return _ALONE.search(text) is not None
+    return in_turn(text) or _ALONE.search(text) is not None
 
 
 def _number(word: str) -> int:
