@@ -131,6 +131,11 @@ def test_a_name_that_is_bound_to_arguments_is_a_call_in_a_form_that_nobody_knows
     assert [find_written_call(text, TOOLS) for text in texts] == ["read_file"] * len(texts)
 
 
+def test_an_object_that_names_a_tool_beside_its_arguments_is_a_call() -> None:
+    assert find_written_call('{"function": "read_file", "path": "a.txt"}', TOOLS) == "read_file"
+    assert find_written_call('{"tool": "read_file", "result": "12 lines"}', TOOLS) is None
+
+
 def test_who_speaks_of_calls_or_shows_one_that_was_asked_for_makes_none() -> None:
     plain = [form for form in FORMS if form["kind"] != "written"]
     told = [f["name"] for f in plain if find_written_call(f["text"], TOOLS, f.get("request", ""))]

@@ -11,6 +11,7 @@ is bound to arguments, whatever stands around it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -60,6 +61,8 @@ _NAME = re.compile(
 )
 # What is no argument of a call: the answer of one that was made, and the schema of a tool.
 _RECORD = re.compile(r"[\"'](?:data|error|output|response|results?|returns)[\"']\s{0,8}:\s{0,8}\Z")
+_ANSWERS = frozenset({"data", "error", "output", "response", "result", "results", "status"})
+"""Keys of the answer of a call that was made."""
 _SCHEMA = re.compile(r"\{\s*(?:[\"']type[\"']\s*:[^{}]{0,80})?[\"']properties[\"']\s*:")
 # Code within a line, quotes that hold a mark, indented code and quoted lines.
 _CITED = (
@@ -143,10 +146,26 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
         return "" if found is None else _whole(found[1], tools)
     if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
         return ""
+    if flat := _flat_call(text, tools):
+        return flat
     # Prose on both sides of a fence makes it an example.
     before, fence, _ = text.partition(_FENCE)
     left = _REMARK if named or (fence and before.strip()) else _LEFT
     return _bound_to_arguments(_with_data(text), tools, left) or None
+
+
+def _flat_call(text: str, tools: frozenset[str] | None) -> str:
+    """Return the tool that an object, which is the whole text, names beside its arguments."""
+    if not tools or not (text.lstrip()[:1] == "{" and text.rstrip()[-1:] == "}"):
+        return ""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    if not _ANSWERS.isdisjoint(found):
+        return ""
+    names = (found.get(key) for key in ("tool", "tool_name", "function", "action"))
+    return next((name for name in names if isinstance(name, str) and name in tools), "")
 
 
 def _quotes(text: str, shown: str) -> bool:
