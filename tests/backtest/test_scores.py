@@ -12,6 +12,7 @@ from trimtab._cli import main
 CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
 MADE_UP = CASES.with_name("made-up.jsonl")
+LANGUAGES = CASES.with_name("languages.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [
@@ -51,7 +52,6 @@ STILL_WRONG = {
     "r9-only-arguments": "missed",
     # What is asked or said in other words each time.
     "r12-asks-the-human-in-new-words-it": "late",
-    "r12-hello-in-ever-new-cells": "missed",
     # An answer of the user ends a question, even if it is put again.
     "r12-may-i-read-it-fr": "late",
     # A time that runs passes for news while a job runs, though nothing else moves.
@@ -119,7 +119,6 @@ STILL_WRONG = {
     "r16-waits-for-words-never-spoken-hi": "missed",
     # Known answers to varied arguments: three documents in turn, a call around reworded ones, a
     # text in its own place, a question that comes back to a state, one verdict on what is searched.
-    "r12-replaced-by-itself": "late",
     "r12-same-three-papers-new-purpose": "late",
     # A number that grows in each answer: counts of the looks, numbers of jobs, of posts.
     "r11-published-seven-times-id": "late",
@@ -326,6 +325,29 @@ def test_runs_made_up_by_kind_in_many_languages_with_many_tools(backtest):
 
     assert len(document["runs"]) == 248
     assert wrong == GIVEN_UP
+
+
+def test_one_kind_in_up_to_twenty_nine_languages(backtest):
+    """Twenty kinds, each said in all these languages. Written to find what is known in a few of
+    them alone: 124 were wrong then. They guard the kinds and are no measure.
+    """
+    _, document = backtest(LANGUAGES)
+    wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
+
+    assert len(document["runs"]) == 354
+    assert wrong == {
+        "lang-asks-th",  # two sentences, the choice in the second
+        "lang-ban-tr",  # a ban by a syllable within the verb
+        "lang-cancel-de",  # told one call later: only a reason is added to the call
+        "lang-cancel-en",
+        "lang-form-14",  # announced in the same sentence, as who explains a call does
+        "lang-form-21",
+        "lang-form-22",
+        "lang-later-ar",  # no comma between what is for today and what is not
+        "lang-later-ko",
+        "lang-msg-de",  # each answer has the number of the message
+        "lang-refused-sv",  # no particle denies it
+    }
 
 
 def test_reports_and_variations_with_verdicts_fixed_before_the_first_run(backtest):

@@ -326,13 +326,14 @@ def test_one_search_in_other_words_that_finds_nothing_is_told(answer):
 
 @pytest.mark.parametrize("answer", ['{"usable": false}', "j-7: wird gebaut", "j-7 仍在执行"])
 def test_states_asked_for_in_turn_every_few_seconds(answer):
-    begun = [Call("submit_job", {"n": n}, f"job j-{n}7") for n in range(2)]
+    begun = [Call("submit_job", {"n": n}, f"job j-{n}7", at=1.0 + n) for n in range(2)]
     polls = [
-        Call("job_get", {"job": f"j-{n % 2}7"}, answer.replace("j-", f"j-{n % 2}"), at=4.0 * n)
+        Call("job_get", {"job": f"j-{n % 2}7"}, answer.replace("j-", f"j-{n % 2}"), at=5.0 * n)
         for n in range(1, 17)
     ]
     assert silent([*begun, *polls])
-    assert first([*begun, *(Call(c.tool, c.params, c.result) for c in polls)]) is not None
+    hurried = [Call(c.tool, c.params, c.result, at=1.0 * n) for n, c in enumerate(polls, 3)]
+    assert first([*begun, *hurried]) is not None
 
 
 def test_numbers_that_belong_to_the_matter_are_no_order():
@@ -647,3 +648,14 @@ def test_a_number_that_moves_in_the_answer_is_news():
         attrs.evolve(look, result=job.format(step), at=10.0 * n) for n, step in enumerate(steps)
     ]
     assert silent([start, *looks])
+
+
+@pytest.mark.parametrize("state", ["cancelled", "abgebrochen", "已取消", "في الانتظار"])
+def test_a_state_that_is_asked_for_without_a_pause_is_told_in_any_language(state):
+    """In other languages only a pause tells that an agent waits for what may still move."""
+    order = Call("order", {"n": 1}, {"order": "A-1"}, at=6.0)
+    looks = [
+        Call("status", {"order": "A-1"}, {"order": "A-1", "status": state}, at=6.0 * n)
+        for n in range(2, 7)
+    ]
+    assert first([order, *looks]) == 3

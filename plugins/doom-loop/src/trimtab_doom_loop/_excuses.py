@@ -193,9 +193,9 @@ def watches_in_turn(actions: Actions, tail: Sequence[Action]) -> bool:
 
 
 def watched(actions: Actions, action: Action, first: int, spans: Sequence[Span]) -> bool:
-    """Tell whether an action asks for a state, with pauses: its answer is short, and is about what
-    the agent has begun before action `first`; or, if the pauses are longer than a model takes to
-    answer, it looks like a state in another way, and counts no looks.
+    """Tell whether an action asks for a state, with pauses longer than a turn of this run: its
+    answer is short, and is about what the agent has begun before action `first`, or looks like a
+    state in another way and counts no looks.
     """
     call = action.calls[0]
     if (
@@ -207,14 +207,14 @@ def watched(actions: Actions, action: Action, first: int, spans: Sequence[Span])
         return False
     if complains(call) or blames_call(call.output) or has_ended(call.output):
         return False
-    return _was_begun(actions, call, first) or (
-        not action.grown and spaced(spans, _turn_of(actions, call)) and _asks_for_state(call)
-    )
+    if not spaced(spans, _turn_of(actions, call)):
+        return False
+    return _was_begun(actions, call, first) or (not action.grown and _asks_for_state(call))
 
 
 def _turn_of(actions: Actions, look: CallRecord) -> float:
     """Return from how many seconds on a pause before a look is longer than a turn of this run
-    takes, by the pauses before its other calls, and before the first look.
+    takes, by the pauses before calls of other tools, and before the first look.
     """
     calls = [action.calls[-1] for action in actions.kept]
     first = next((call for call in calls if call.fingerprint == look.fingerprint), None)
@@ -222,7 +222,7 @@ def _turn_of(actions: Actions, look: CallRecord) -> float:
         later.ended - earlier.ended
         for earlier, later in pairwise(calls)
         if earlier.ended and later.ended
-        if later is first or later.fingerprint != look.fingerprint
+        if later is first or later.tool != look.tool
     ]
     began = calls[0].ended or 0.0  # since the run was opened
     if not others and actions.kept[0].number == 0 and 0 < began < _SLOWEST_TURN:

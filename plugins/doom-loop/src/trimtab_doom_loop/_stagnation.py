@@ -25,6 +25,7 @@ from trimtab_doom_loop._similarity import (
 from trimtab_signals import (
     CallRecord,
     confirms,
+    denies,
     finds_nothing,
     mentions_failure,
     reports_nothing,
@@ -114,7 +115,8 @@ def _hunts(calls: Sequence[CallRecord]) -> bool:
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
-    if last.failed or _complains(last):
+    refused = last.profile.writes and _is_brief(last) and denies(last.output)
+    if last.failed or refused or _complains(last):
         return _needed_for_failures(calls)
     again = calls[1:]
     if alike_but_for_numbers(again) and all(starmap(hands_on, pairwise(again))):

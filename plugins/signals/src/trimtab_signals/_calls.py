@@ -46,6 +46,8 @@ _SENTENCE = 8
 failures nobody knows here; English ones are known."""
 _SHORTEST = 12
 """Characters that say what is wrong; less is a value, or a word that all goes well."""
+_WIDE = LazyPattern(r"[^a-z]*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][^a-z]*")
+"""Scripts in which half as many characters say as much."""
 _ALIKE = 3
 """Turns and calls after which a complaint is a failure."""
 LOOKED_AT = 24
@@ -57,9 +59,11 @@ _CODE = LazyPattern(r"(?<![\w.:-])[45]\d\d(?=\s|[:,;)\]]|$)|(?<!\w)-32\d{3}\b")
 
 def edges_of(call: CallRecord) -> tuple[str, ...]:
     """Return how a call's answer ends and how its clauses begin, if it may be a complaint."""
-    if call.failed or not _SHORTEST <= call.size <= _LONGEST or call.outcome is not _OK:
+    if call.failed or not _SHORTEST <= 2 * call.size <= 2 * _LONGEST or call.outcome is not _OK:
         return ()
     said = _said(call)
+    if call.size < _SHORTEST and (said.isascii() or not _WIDE.fullmatch(said)):
+        return ()
     if said[0] in "{[" and not _CODE.search(said):
         return ()  # "ok" in an object has many forms, a failure mostly a code
     if ": " not in said:
