@@ -467,3 +467,59 @@ def test_a_bound_of_characters_is_one_of_a_text_that_is_longer():
 )
 def test_a_tool_that_waits_says_in_what_it_counts(told, unit):
     assert unit_of(told) == unit
+
+
+BUSY = {
+    "en": "Busy. Try again in 5 minutes.",
+    "de": "Ausgelastet. Bitte in 5 Minuten erneut versuchen.",
+    "pl": "Zajęte. Spróbuj ponownie za 5 minut.",
+    "ja": "混雑しています。5分後に再試行してください。",
+    "ar": "مشغول. حاول مرة أخرى بعد 5 دقائق.",
+    "he": "עסוק. נסה שוב בעוד 5 דקות.",
+}
+
+
+@pytest.mark.parametrize("answer", BUSY.values(), ids=BUSY.keys())
+def test_a_span_of_time_is_no_bound_of_another_number(answer):
+    """Twelve guests are not too many if a kitchen is busy for five minutes."""
+    asked = asked_by(answer, given="book(date='04.12.2026',guests=12)", failed=True)
+
+    assert asked is not None
+    assert (asked.way, asked.seconds) == (WayOut.LATER, 300)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("De oven is bezet, probeer het later.", WayOut.LATER),
+        ("ओवन व्यस्त है, बाद में प्रयास करें।", WayOut.LATER),
+        ("Gæsten skal først bekræfte bookingen.", WayOut.ASK),
+        ("Гість спершу має підтвердити бронювання.", WayOut.ASK),
+        ("يجب على الضيف تأكيد الحجز أولا.", WayOut.ASK),
+        ("ผู้เข้าพักต้องยืนยันการจองก่อน", WayOut.ASK),
+    ],
+)
+def test_to_come_back_and_to_confirm_are_known_in_more_languages(answer, told):
+    asked = asked_by(answer, given="book(day='4',room='b')", failed=True)
+
+    assert asked is not None
+    assert asked.way is told
+
+
+@pytest.mark.parametrize(
+    ("answer", "call"),
+    [
+        ("phone alan\u0131 eksik.", "phone"),
+        ("Hiányzik a phone mező.", "phone"),
+        ("Lipsește câmpul phone.", "phone"),
+        ("Fältet phone saknas.", "phone"),
+        ("Datum als 2026-12-04 angeben.", "with date='2026-12-04'"),
+        ("اكتب التاريخ بالشكل 2026-12-04.", "with date='2026-12-04'"),
+    ],
+)
+def test_a_field_and_another_form_of_a_date_are_found(answer, call):
+    asked = asked_by(answer, given="book(date='04.12.2026',guests=12)", failed=True)
+
+    assert asked is not None
+    assert asked.change is not None
+    assert asked.change.call == call

@@ -26,7 +26,7 @@ line; without the word a line may end with any word after a colon."""
 _EMPTY = LazyPattern(r"[:\uff1a] ?([a-z_]\w{1,30}) ?\(([^()\n]{1,40}[,/|][^()\n]{1,40})\)\W{0,3}\Z")
 """A name that ends an answer, with what it may be in brackets."""
 _FIELD = (
-    r"(?:f(?:ie|e|ä)ld\w*|fält|felt\w*|champ|campo|veld|pole|поле|mező|alan\w*|πεδίο|kenttä|trường|字段|項目"
+    r"(?:f(?:ie|e|ä)ld\w*|fält\w*|felt\w*|champ|campo|câmpul|veld|pol[ea]|поле|mező|kolom|alan\w*|πεδίο|kenttä|trường|字段|項目"
     r"|필드|שדה|حقل|param\w*|paramètre|параметр|argument|propert\w*|attribut\w*|option|flag|column"
     r"|value for)"
 )
@@ -46,6 +46,9 @@ _NEEDS = LazyPattern(
     rf"(?![^\n]{{0,20}}{OPEN})"
     rf'|(?i:{_NEEDED}\w{{0,3}})"\s?:\s?\[\s?"([a-z_]\w{{1,30}})"'
     r"|KeyError: '([a-z_]\w{1,30})'"
+    # Turkish and Hungarian put the word for a field behind the name
+    rf"|{_NAME} (?:alan\u0131\w*|mezője)[^\n]{{0,25}}?(?i:{_NEEDED}|{_LACKING})"
+    rf"|(?i:{_LACKING}) a {_NAME} mező"
     # the name ends the answer, is one in JSON, or begins it
     rf"|(?i:\b{_FIELD})[^\n:]{{0,20}}?(?i:{_NEEDED}|{_LACKING})[^\n:]{{0,20}}?"
     r":\s?([a-z_]\w{1,30})\W{0,2}\Z"

@@ -94,8 +94,15 @@ def untagged(text: str) -> str:
 
 
 def _respelt(text: str, _: str, arguments: Arguments) -> Change | None:
-    """Return a value that an answer spells with other marks: KAB123 of ``k ab 123``."""
+    """Return a value that an answer spells otherwise: KAB123 of ``k ab 123``, another form of a
+    date.
+    """
     for key, value in arguments.items():
+        day = read_date(value)
+        for found in _TOKEN.finditer(text if day else ""):
+            token = found[0].strip(".,:;")
+            if token != value and read_date(token) == day:
+                return instead(key, token, arguments)
         core = _MARK.sub("", value).lower()
         for found in _TOKEN.finditer(text if len(core) > 2 else ""):
             token = found[0].strip(".,:;")

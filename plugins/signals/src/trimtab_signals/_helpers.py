@@ -8,16 +8,15 @@ import attrs
 
 from trimtab import GuidanceContext
 from trimtab.text import LazyPattern
-from trimtab_signals._bounds import is_limit
 from trimtab_signals._calls import Calls
-from trimtab_signals._delays import SECONDS_A_MINUTE, tells_when, unit_of
+from trimtab_signals._delays import tells_when, unit_of
 from trimtab_signals._normalise import unaccented
 from trimtab_signals._parts import counts_choices
 from trimtab_signals._people import names_a_person
 from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
 from trimtab_signals._tool_words import LONGEST_DESCRIPTION, spoken
-from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value
+from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value, puts_a_span
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
 _WAITS = LazyPattern(
@@ -58,9 +57,6 @@ _SHORT = 400
 """Characters of an answer in which it says what it wants."""
 _PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
 
-_UNIT = LazyPattern(r"(?i)min|se[ckg]|dur|time")
-"""The beginning of an argument's name that is a time."""
-
 
 def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
     """Return what the answer of the last call asks for, if that is one of `tools`.
@@ -86,7 +82,7 @@ def _asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | 
     if len(call.whole) > _SHORT:
         return asked
     seconds = tells_when(call.output) if WayOut.LATER in has else None
-    if seconds is not None and (asked is None or _puts_a_span(asked, call.output, seconds)):
+    if seconds is not None and (asked is None or puts_a_span(asked.change, call.output, seconds)):
         return Asked(WayOut.LATER, call.output, seconds)
     if asked is not None or WayOut.ASK not in has:
         return asked
@@ -95,21 +91,6 @@ def _asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | 
     is_left = lacks_value(given) and not _PATH.search(given)
     chooses = is_left or _CHOICE.search(call.output) if call.failed else counts_choices(call.output)
     return Asked(WayOut.ASK, call.output) if chooses else None
-
-
-def _puts_a_span(asked: Asked, text: str, seconds: float) -> bool:
-    """Return whether a change puts the number of a span of time in the place of another number.
-
-    Without a word for a bound, and in an argument that is not called after a unit of time, it says
-    when to come back.
-    """
-    change = asked.change
-    if asked.way is not WayOut.ARGUMENTS or change is None or is_limit(text):
-        return False
-    name, _, was = change.refused.partition("=")
-    value = change.call.rpartition("=")[2].strip("'")
-    is_span = value.isdecimal() and int(value) in (seconds, seconds / SECONDS_A_MINUTE)
-    return is_span and was.strip("'").isdecimal() and not _UNIT.match(name)
 
 
 def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:

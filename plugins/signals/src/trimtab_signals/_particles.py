@@ -111,7 +111,8 @@ _LATER = _particles(
     "più_tardi mâine mai_târziu zítra později zajtra neskôr jutro później sutra kasnije jutri "
     "завтра позже пізніше утре по-късно holnap később αύριο αργότερα yar\u0131n huomenna "
     "myöhemmin homme hiljem rīt vēlāk rytoj vėliau imorgon i_morgon senare i_morgen senere "
-    "á_morgun غدا غدًا لاحقا فردا מחר कल ngày_mai besok nanti kesho baadaye bukas 明天 回头 改天 "
+    "á_morgun غدا غدًا لاحقا فردا بعدا بعداً מחר מאוחר_יותר कल बाद_में ngày_mai lại_sau ภายหลัง "
+    "besok nanti kesho baadaye bukas 明天 回头 改天 "
     "明日 後で 내일 나중"
 )
 _DUE = LazyPattern(

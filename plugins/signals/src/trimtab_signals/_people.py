@@ -5,6 +5,7 @@ from __future__ import annotations
 from trimtab.text import LazyPattern
 from trimtab_signals._normalise import unaccented
 
+_SENTENCE = LazyPattern(r"[.;!?\n。।]")
 _WHO = (
     "(?:user|guest|customer|caller|owner|holder|client|patient|traveller|requester|maintainer"
     "|manager)"
@@ -23,13 +24,13 @@ ASKS_USER = LazyPattern(
 )
 _PERSON = (
     r"(?:(?<![^\W\d_])(?:user|usu[aá]ri|utente|utili[sz]a[dt]|client|kl[ia][ea]?nt|kund|customer"
-    r"|guest|gast|gäst|gość|gości|passa?[ge]|kupac|kupc|traveller|caller|tenant|student|alumn|viajer|reisend|locatair|mieter|holder|\w{0,20}inhaber|owner|titular|propriet"
-    r"|właścic|patient|pa[cz]ien|пользов|клиент|гост[ьюя]|корист|клієнт|πελάτ|χρήστ|kullan|müşteri"
+    r"|guest|gast|gäst|gæst|gjest|vier[ai]|host(?=\smus)|oaspe|tamu|gość|gości|passa?[ge]|kupac|kupc|traveller|caller|tenant|student|alumn|viajer|reisend|locatair|mieter|holder|\w{0,20}inhaber|owner|titular|propriet"
+    r"|właścic|patient|pa[cz]ien|пользов|клиент|гост[ьюя]|гіст|корист|клієнт|πελάτ|χρήστ|kullan|müşteri"
     r"|asiak|käyttäj|ügyf|vendég|felhaszn|zákazn|uživatel|(?:ge)?bru(?:[gk]|ik)er|använd|pengguna|pelanggan|khách"
     r"|người dùng|ejer|eier\b|ägar|omistaj|tulajdonos|vlastn[ií]k|владел|собствен|власник|ιδιοκτ"
     r"|pemilik)"
-    r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر"
-    r"|לקוח|משתמש|ลูกค้า|สมาชิก|ผู้ใช้|所有者|業主|业主|소유)"
+    r"|用[户戶]|客[户戶人]|[顾顧]客|本人|お客|ユーザ|旅客|乗客|고객|사용자|본인|손님|ग्राहक|उपयोगकर्ता|عميل|مستخدم|ضيف|مسافر|مهمان|अतिथि"
+    r"|לקוח|משתמש|אורח|ลูกค้า|ผู้เข้าพัก|แขก|สมาชิก|ผู้ใช้|所有者|業主|业主|소유)"
 )
 
 
@@ -50,6 +51,30 @@ DECIDER = LazyPattern(
 )
 """Those for whom an agent works, near the words for to choose and to ask, in the languages that
 answers are seen in: no form tells who decides."""
+
+_HAS_TO = LazyPattern(
+    r"(?i)(?<![^\W\d_])(?:must|has to|needs? to|muss|müssen|doit|debe|tiene que|deve|precisa"
+    r"|mus[íi]|måste|skal|må|on(?= \w+ )|täytyy|pitää|moet|kell|trebuie"
+    r"|πρέπει|долж\w{1,3}|нужно|має|мусить"
+    r"|повин\w{1,3}|трябва|mora|turi|jā\w{3,12}|peab|gerek\w{0,4}|phải|harus|perlu|يجب|باید|חייב\w{0,2}"
+    r"|צריך)(?![^\W\d_])|होग[ाी]|चाहिए|ต้อง|必須|必要|需要|必须|해야"
+)
+_CONFIRMS = LazyPattern(
+    r"(?i)(?<![^\W\d_])(?:confirm|bestätig|unterschr|zustimm|conferm|pot[rv][dr]|potwier|bekräft"
+    r"|bekræft|bekreft|vahvist|(?:meg)?erősít|επιβεβα|подтв|підтв|потв|kinnit|apstipr|patvirt|onayla"
+    r"|xác nhận|konfirm|mengonfirm|تأكيد|يؤكد|تأیید|לאשר|sign|firma|podpis|підпис|подпис|undertec"
+    r"|underskr|allekirj|aláír|υπογρ|imza|ký\b|توقيع|אישור)"
+    r"|पुष्टि|ยืนยัน|确认|確認|签|署名|서명"
+)
+"""Necessity, and to confirm or to sign, in the languages that answers are seen in."""
+
+
+def has_to_confirm(text: str) -> bool:
+    """Return whether a text says in one sentence that a person has to confirm or to sign."""
+    return any(
+        _HAS_TO.search(one) and _CONFIRMS.search(one) and names_a_person(one)
+        for one in _SENTENCE.split(text)
+    )
 
 
 def names_a_person(text: str) -> bool:

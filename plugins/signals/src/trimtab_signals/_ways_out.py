@@ -15,6 +15,7 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern
+from trimtab_signals._bounds import is_limit
 from trimtab_signals._changes import (
     LIKE_DATE,
     Change,
@@ -24,11 +25,12 @@ from trimtab_signals._changes import (
     shown,
     stands,
 )
-from trimtab_signals._delays import TOOK, seconds_in
+from trimtab_signals._delays import SECONDS_A_MINUTE, TOOK, seconds_in
 from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import change_in, untagged
+from trimtab_signals._particles import is_later
 from trimtab_signals._parts import DECIDES, next_by_form, several_of, wait_by_form
-from trimtab_signals._people import ASKS_USER, DECIDER
+from trimtab_signals._people import ASKS_USER, DECIDER, has_to_confirm
 from trimtab_signals._records import CallRecord, describe_call
 
 _READ = 1_500
@@ -80,6 +82,8 @@ class Asked:
 
 _TOLD = LazyPattern(r'"((?:[^"\\]|\\.){20,400})"')
 """A sentence in an object."""
+_UNIT = LazyPattern(r"(?i)min|se[ckg]|dur|time")
+"""The beginning of an argument's name that is a time."""
 _NUMBERS = LazyPattern(r"\d+")
 _SENTENCE = LazyPattern(r"[.;!?]\s|\n|。")
 _TOO_LARGE = "413"
@@ -297,21 +301,38 @@ def _failing(text: str, given: str) -> Asked | None:
         or stands(was.strip("'"), text)
         or LIKE_DATE.search(was)
     )
-    if change is not None and is_known and not (span and _raises(change, told)):
+    is_span = span is not None and (_raises(change, told) or puts_a_span(change, text, span))
+    if change is not None and is_known and not is_span:
         return Asked(WayOut.ARGUMENTS, text, change=change)
-    if several or DECIDES.search(text):
+    if several or DECIDES.search(text) or has_to_confirm(text):
         return Asked(WayOut.ASK, several or text)
     goes_on = _STILL.search(text)
-    is_later = span is not None or (
+    comes = (is_later(text) and not any(map(is_later, arguments.values()))) or (
         goes_on is not None and _NEGATED.search(text[: goes_on.start()]) is None
     )
-    return Asked(WayOut.LATER, text, span) if is_later else None
+    return Asked(WayOut.LATER, text, span) if comes or span is not None else None
 
 
-def _raises(change: Change, told: Collection[str]) -> bool:
+def puts_a_span(change: Change | None, text: str, seconds: float) -> bool:
+    """Return whether a change puts the number of a span of time in the place of another number.
+
+    Without a word for a bound, and in an argument that is not called after a unit of time, it says
+    when to come back.
+    """
+    if change is None or is_limit(text):
+        return False
+    name, _, was = change.refused.partition("=")
+    value = change.call.rpartition("=")[2].strip("'")
+    is_span = value.isdecimal() and int(value) in (seconds, seconds / SECONDS_A_MINUTE)
+    return is_span and was.strip("'").isdecimal() and not _UNIT.match(name)
+
+
+def _raises(change: Change | None, told: Collection[str]) -> bool:
     """Return whether a change puts a larger number, which was told, in the place of one: of a span
     of time it is when to come back, for the bounds of arguments are mostly upper ones.
     """
+    if change is None:
+        return False
     value, was = (text.rpartition("=")[2].strip("'") for text in (change.call, change.refused))
     return value in told and was.isdecimal() and int(value) > int(was)
 
