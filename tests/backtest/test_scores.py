@@ -254,7 +254,6 @@ SAID_IN_WORDS = {
     "end-w-issue-en",
     # "Is enough" for "only", and numbers that are words.
     "end-w-two-zh",
-    "end-v-first-two-vi",
     # A tool that hands over or writes, and a state without the name of a case.
     "end-t-hand-ja",
     "end-t-quota-ro",
@@ -328,25 +327,36 @@ def test_runs_made_up_by_kind_in_many_languages_with_many_tools(backtest):
 
 
 def test_one_kind_in_up_to_twenty_nine_languages(backtest):
-    """Twenty kinds, each said in all these languages. Written to find what is known in a few of
-    them alone: 124 were wrong then. They guard the kinds and are no measure.
+    """Thirty-two kinds, each said in many languages. Written to find what is known in a few of
+    them alone: 171 were wrong then. They guard the kinds and are no measure.
     """
     _, document = backtest(LANGUAGES)
     wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
 
-    assert len(document["runs"]) == 354
+    assert len(document["runs"]) == 477
     assert wrong == {
         "lang-asks-th",  # two sentences, the choice in the second
         "lang-ban-tr",  # a ban by a syllable within the verb
-        "lang-cancel-de",  # told one call later: only a reason is added to the call
-        "lang-cancel-en",
+        "lang-cancel-de",  # "schon unterwegs" of a tool that is not known to change anything
         "lang-form-14",  # announced in the same sentence, as who explains a call does
         "lang-form-21",
         "lang-form-22",
         "lang-later-ar",  # no comma between what is for today and what is not
         "lang-later-ko",
         "lang-msg-de",  # each answer has the number of the message
+        "lang-nag-de",  # one question to the user in other words is told one call later
+        "lang-nag-es",
+        "lang-nag-fr",
+        "lang-nag-ja",
+        "lang-only-q-en",  # "step 2 is next" announces it
         "lang-refused-sv",  # no particle denies it
+        "lang-runs-he",  # the reply takes up no word of the state, or names no time
+        "lang-runs-hi",
+        "lang-runs-hu",
+        "lang-runs-pl",
+        "lang-sweep-fr",  # "not found" of these languages is taken for a failure
+        "lang-sweep-ja",
+        "lang-sweep-ru",
     }
 
 

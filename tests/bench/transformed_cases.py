@@ -36,6 +36,7 @@ and last 1,500 are kept.
 KNOWN = frozenset(
     {
         "r5-commentary-then-idle~other-task",
+        "lang-runs-en~answers-in-fr",
         "r6-hermes-status-report~other-task",
         "end-lack-ja~answers-in-ar",
         "r8-tool-that-is-not-there~answers-in-ar",

@@ -27,6 +27,7 @@ from trimtab_signals import (
     confirms,
     denies,
     finds_nothing,
+    is_done_before,
     mentions_failure,
     reports_nothing,
     says_unchanged,
@@ -115,8 +116,7 @@ def _hunts(calls: Sequence[CallRecord]) -> bool:
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
-    refused = last.profile.writes and _is_brief(last) and denies(last.output)
-    if last.failed or refused or _complains(last):
+    if last.failed or _refuses(calls) or _complains(last):
         return _needed_for_failures(calls)
     again = calls[1:]
     if alike_but_for_numbers(again) and all(starmap(hands_on, pairwise(again))):
@@ -130,6 +130,15 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     if last.profile.writes or confirms(last.output) or _is_little(last):
         return _needed_for_little(calls)
     return _needed_for_content(calls, similarity)
+
+
+def _refuses(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether a short answer to deeds denies them, or says that one thing is there already."""
+    last = calls[-1]
+    if not (last.profile.writes and _is_brief(last)):
+        return False
+    again = is_done_before(last.output) and not different_things(calls)
+    return again or denies(last.output)
 
 
 def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:

@@ -41,7 +41,7 @@ from trimtab_signals._novelty import (
 )
 from trimtab_signals._obligation import Denial, Ending, denial_after, reason_to_stop
 from trimtab_signals._orders import NO_ORDERS, Orders, items_of, orders_in, wants_one_at_a_time
-from trimtab_signals._particles import denies, waits_for
+from trimtab_signals._particles import denies, is_done_before, waits_for
 from trimtab_signals._profiles import STATES, ToolProfiles, is_aside, name_words, tool_name
 from trimtab_signals._records import (
     CallRecord,
@@ -113,6 +113,7 @@ __all__ = [
     "helpers_of",
     "in_progress",
     "is_aside",
+    "is_done_before",
     "is_next_of_series",
     "is_question",
     "is_wait",

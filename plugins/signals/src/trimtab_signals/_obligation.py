@@ -17,6 +17,7 @@ from trimtab.text import LazyPattern
 from trimtab_signals._closing import SENTENCES, asks_user, is_question, sentences_of, topics_in
 from trimtab_signals._particles import (
     CLAUSE,
+    MOMENT,
     denies,
     goes_on,
     is_alone,
@@ -65,7 +66,7 @@ _NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 # no status is told.
 _WITHHELD = LazyPattern(
     r"(?<![\w.,-])(?<!\w:)(?:40[1237]|451|511)(?!\w|[.:-]\d)"
-    r"|(?<![^\W_])(?:unauthori[sz]ed|unauthenticated|forbidden|credentials?|captcha|2fa|mfa|otp"
+    r"|(?<![^\W_])(?:unauthori[sz]ed|unauthenticated|forbidden|credentials?|captcha|2fa|mfa|otp|sms"
     r"|(?:api|access)[ _-]?(?:key|token)|(?:access|permission) denied|payment required)(?![^\W_])"
     r"|[•●]{2,}",
     re.IGNORECASE,
@@ -171,10 +172,16 @@ def _tells_of_request(end: Ending) -> bool:
 
 
 def _is_pending(end: Ending) -> bool:
-    """Tell whether an agent says of an open step what the last answer says of a case with a number.
+    """Tell whether an agent says of an open step what the last answer says of a case with a number,
+    or takes up the state of that case and says what comes after it.
 
     "{etat: en_attente_d_approbation, demande: ap_2231}", "The mails wait for approval (ap_2231)."
+    "{job: T-5, status: läuft}", "Es läuft noch; ich melde mich, sobald es fertig ist."
     """
+    last = topics_in(" ".join(state for case, state in end.cases.items() if case in end.told))
+    waits = end.changed and waits_for(end.reply) and MOMENT.search(end.reply) is None
+    if waits and not last.isdisjoint(topics_in(end.reply)):
+        return True
     for sentence in sentences_of(end.reply):
         states = " ".join(state for case, state in end.cases.items() if case in sentence)
         if states and not _names(sentence, end.done):

@@ -16,7 +16,7 @@ _WITHIN = LazyPattern(
 """Scripts in which ``\\b`` finds no ends of words, or particles are part of a word."""
 # Within a Chinese word ("respectively", "special") the sign of a ban is none.
 _NEGATION = LazyPattern(
-    r"\b(?:don'?t|not|never|nothing|nichts?|näischt|kein\w?|pas|aucune?|rien|jamais|nada|nunca|não"
+    r"\b(?:don'?t|cannot|not|never|nothing|nichts?|näischt|kein\w?|pas|aucune?|rien|jamais|nada|nunca|não"
     # The Portuguese "in the" is none.
     r"|no(?![^.!?\n]{0,60}(?:[ãõç]|\b(?:da|d[ao]s|em|com|uma?)\b))|non|niente|nie|nic|ništa|nimic"
     r"|nenio\w*|xejn|níor|ná|nemoj\w*|ne\w{3,30}[ae]j(?:te)?|huwag|älä|älkää|ära|ärge|битгий|niet"
@@ -96,7 +96,9 @@ _UNTIL = _particles(
     "kuze նախքան մինչև cho_đến trước sau_khi đến_khi khi तक से_पहले बाद सम्म अघि पर्यंत आधी સુધી "
     "પહેલાં ਤੱਕ ਤੋਂ_ਪਹਿਲਾਂ পর্যন্ত আগে வரை முன் వరకు ముందు ತನಕ ವರೆಗೆ വരെ മുമ്പ് තුරු තෙක් จนกว่า "
     "ก่อน หลัง เมื่อ ຈົນ ກ່ອນ ຫຼັງ ເມື່ອ រហូត មុន እስክ በፊት 之前 以前 直到 之后 以后 等 まで 前に "
-    "後に たら 次第 다음 후에 전에 სანამ მანამ"
+    "後に たら 次第 다음 후에 전에 끝나면 완료되면 სანამ მანამ "
+    "kun عند כש* bila apabila xong होने_पर "
+    "完成后 结束后 bitince"
 )
 _SELF = _particles(
     "eu$ ja$ ja_kad* já$ já_až ich$ ik$ jag$ jeg$ sam$ sama$ मैं myself personally selbst selber "
@@ -126,9 +128,15 @@ OR = _particles(
     "లేదా ಅಥವಾ ຫຼື ឬ 还是 それとも 아니면"
 )
 # "One moment, please" asks for nothing.
+_ALREADY = _particles(
+    "already bereits schon déjà ya já già deja reeds redan allerede juba jau już už уже вже вече "
+    "већ ήδη zaten بالفعل קיים_כבר כבר_קיים đã_(?:có|tồn) sudah_ada udah_ada tayari पहले_से "
+    "มีอยู่แล้ว 已存在 已经存在 已有 既に すでに 이미"
+)
+"""In other languages, such as Chinese, the word alone only tells that something was done."""
 MOMENT = _particles(
     "moment momento moment\u0103 instant augenblick ögonblick øjeblik øyeblikk chvíl* chwil* "
-    "hetk* pillanat* trenut* момент хвилин* минутк* στιγμή dakika sebentar subiri_kidogo لحظة "
+    "hetk* pillanat* trenut* момент хвилин* минутк* στιγμή dakika sebentar subiri_kidogo لحظة لمحہ "
     "لحظه רגע क्षण สักครู่ 稍等 稍候 少々 잠시 잠깐"
 )
 # "Which", "how many" and "when" ask for what the run doesn't hold; closed classes, too.
@@ -214,6 +222,11 @@ def is_later(text: str) -> bool:
 def puts_off(text: str) -> bool:
     """Tell whether a text forbids something for a while."""
     return denies(text) and (_YET.search(text) is not None or waits_for(text))
+
+
+def is_done_before(text: str) -> bool:
+    """Tell whether a text says that something is the case already."""
+    return _ALREADY.search(text) is not None
 
 
 def in_turn(text: str) -> bool:
