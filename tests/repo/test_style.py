@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def test_no_function_is_too_long(folder: Path) -> None:
     long = {name: lines for path in sources for name, lines in bodies(path) if lines > LONGEST_BODY}
 
     assert long == {}
+
+
+def test_no_constant_is_assigned_twice(folder: Path) -> None:
+    """The second would take the place of the first without a word, in the functions above, too."""
+    twice = []
+    for path in (folder / "src").rglob("*.py"):
+        nodes = [one for one in ast.parse(path.read_text()).body if isinstance(one, ast.Assign)]
+        names = Counter(ast.unparse(target) for node in nodes for target in node.targets)
+        twice += [f"{path.name} {name}" for name, count in names.items() if count > 1]
+
+    assert twice == []
 
 
 def test_every_number_that_judges_has_its_reason_beside_it(root: Path) -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from trimtab_signals import WayOut, advice, asked_by
-from trimtab_signals._delays import unit_of
-from trimtab_signals._parts import counts_choices
+from trimtab_signals._parts import counts_choices, unit_of
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What tool calls mean: records, failures, novelty, waiting, what is known about tools."""
 
-from trimtab_signals._advice import advice
 from trimtab_signals._answers import (
     asks_for_input,
     blames_call,
@@ -24,11 +23,10 @@ from trimtab_signals._calls import (
 from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
 from trimtab_signals._closing import asks_user, is_question, requests_in, words_of
-from trimtab_signals._delays import comes_back_as_told
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import excerpt, key_line
 from trimtab_signals._failures import error_signature
-from trimtab_signals._helpers import asked_of_last, helpers_of
+from trimtab_signals._helpers import advice, asked_of_last, helpers_of
 from trimtab_signals._normalise import normalise_text, text_of, without_times
 from trimtab_signals._novelty import (
     Pieces,
@@ -42,6 +40,7 @@ from trimtab_signals._novelty import (
 from trimtab_signals._obligation import Denial, Ending, denial_after, reason_to_stop
 from trimtab_signals._orders import NO_ORDERS, Orders, items_of, orders_in, wants_one_at_a_time
 from trimtab_signals._particles import denies, is_done_before, waits_for
+from trimtab_signals._parts import comes_back_as_told
 from trimtab_signals._profiles import STATES, ToolProfiles, is_aside, name_words, tool_name
 from trimtab_signals._records import (
     CallRecord,

@@ -35,8 +35,7 @@ from trimtab_signals._changes import (
     stands,
     swapped,
 )
-from trimtab_signals._fields import emptied, foreign, missing, needed
-from trimtab_signals._offers import explained, offered
+from trimtab_signals._offers import emptied, explained, foreign, missing, needed, offered
 
 _LETTERS = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%H": "HH", "%M": "MM"}
 _STRFTIME = LazyPattern("|".join(_LETTERS))

@@ -1,22 +1,31 @@
-"""By which of its tools an agent waits or asks its user, and what its last answer asks for."""
+"""By which of its tools an agent waits or asks its user, what its last answer asks for, and a
+sentence about it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
 
 from trimtab import GuidanceContext
-from trimtab.text import LazyPattern
+from trimtab.text import LazyPattern, quote
 from trimtab_signals._calls import Calls
-from trimtab_signals._delays import tells_when, unit_of
 from trimtab_signals._normalise import unaccented
-from trimtab_signals._parts import counts_choices
+from trimtab_signals._parts import MINUTES, SECONDS_A_MINUTE, counts_choices, tells_when, unit_of
 from trimtab_signals._people import names_a_person
 from trimtab_signals._profiles import READING, name_words
 from trimtab_signals._records import describe_call
 from trimtab_signals._tool_words import LONGEST_DESCRIPTION, spoken
-from trimtab_signals._ways_out import Asked, WayOut, asked_of, lacks_value, puts_a_span
+from trimtab_signals._ways_out import (
+    LONGEST_QUOTE,
+    Asked,
+    WayOut,
+    asked_of,
+    lacks_value,
+    puts_a_span,
+)
 
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
 _WAITS = LazyPattern(
@@ -56,6 +65,31 @@ _CHOICE = LazyPattern(r"[(\uff08]\w[\w ]{0,20}(?: ?/ ?\w[\w ]{0,20}){1,3}[)\uff0
 _SHORT = 400
 """Characters of an answer in which it says what it wants."""
 _PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
+
+
+def advice(asked: Asked, tool: str, helper: str = "") -> str:
+    """Return a sentence that says what to do with what an answer asks for.
+
+    It begins with the call that is right: a weak model does what a text says first.
+
+    Args:
+        asked: what `asked_by` found.
+        tool: the name of the tool that answered, ready to be shown.
+        helper: that of the tool by which the agent can wait, or ask its user; empty if it has none.
+    """
+    change = asked.change
+    if asked.way is WayOut.LATER:
+        return _come_back(asked, tool, helper)
+    if asked.way is WayOut.ASK:
+        return f"The answer needs a decision of your user: {f'call {helper}' if helper else 'ask'}."
+    if change is not None and change.lacks:
+        return f"Add {change.call} to the arguments, then call {tool}."
+    if change is not None and asked.way is WayOut.ARGUMENTS:
+        return f"Call {tool} {change.call}."
+    how = "again with other arguments, as its answer says"
+    if asked.way is WayOut.PAGE:
+        how = change.call if change is not None else f"for {asked.part or 'the next part'}"
+    return f"Call {tool} {how}: {quote(asked.said, LONGEST_QUOTE)}."
 
 
 def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
@@ -165,3 +199,23 @@ def _asks_by_name(words: Sequence[str]) -> bool:
 def _first_sentence(description: str) -> str:
     """Return what a description says first; what follows is mostly about how to call the tool."""
     return description[:LONGEST_DESCRIPTION].partition(".")[0]
+
+
+def _come_back(asked: Asked, tool: str, helper: str) -> str:
+    seconds = asked.seconds
+    if seconds is None:
+        how = f"call {helper}" if helper else "wait or do other work"
+        return f"The answer says to come back: {how}, then call {tool} again."
+    if not helper:
+        return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
+    minutes = math.ceil(seconds / SECONDS_A_MINUTE)
+    span = f"{math.ceil(seconds)} seconds"
+    unit = asked.unit or unit_of(helper)
+    if unit == "minutes":
+        span = f"{minutes} minutes" if minutes > 1 else "1 minute"
+    elif minutes > 1 and not unit:
+        told, other = f"{minutes} minutes", span
+        if not MINUTES.search(asked.said):
+            told, other = other, told
+        span = f"{told} ({other})"
+    return f"Call {helper} for {span}, then call {tool} again."

@@ -25,11 +25,18 @@ from trimtab_signals._changes import (
     shown,
     stands,
 )
-from trimtab_signals._delays import SECONDS_A_MINUTE, TOOK, seconds_in
 from trimtab_signals._failure_lines import excerpt
 from trimtab_signals._forms import change_in, untagged
 from trimtab_signals._particles import is_later
-from trimtab_signals._parts import DECIDES, next_by_form, several_of, wait_by_form
+from trimtab_signals._parts import (
+    DECIDES,
+    SECONDS_A_MINUTE,
+    TOOK,
+    next_by_form,
+    seconds_in,
+    several_of,
+    wait_by_form,
+)
 from trimtab_signals._people import ASKS_USER, DECIDER, has_to_confirm
 from trimtab_signals._records import CallRecord, describe_call
 
