@@ -695,3 +695,18 @@ def test_a_word_with_an_accent_is_that_of_a_name_without():
     )
 
     assert found == "wolne_pokoje"
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Wartet n Minuten.",
+        "Attende i minuti indicati.",
+        "Chờ số phút cho trước.",
+        "Περιμένει τα λεπτά.",
+        "Pauses for the given minutes.",
+    ],
+)
+def test_a_description_that_says_no_more_than_how_long_is_of_a_tool_that_waits(description):
+    assert helpers(["x"], {"x": description}) == {WayOut.LATER: "x"}
+    assert helpers(["x"], {"x": f"{description[:-1]}, then looks whether the job has ended"}) == {}

@@ -27,11 +27,13 @@ from trimtab_signals._ways_out import (
     puts_a_span,
 )
 
+_LONGEST_WAIT = 6
+"""Words of a description that says no more: a longer one is of a tool that waits for a result."""
 _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
 _WAITS = LazyPattern(
-    r"\A(?:aguard|aspett|astept|attend|bekle|cek|čak|ček|chờ|czek|đợi|esper|gaid|lauk|odot|oota|poczek"
-    r"|počk|tunggu|v[aá]r(?:ak|j|\b)|vent|vant|vänt|wacht|wart|zachek|зачек|чека|ожид|подожд|ждать|περιμ|انتظ"
-    r"|המתן|รอ|等|待|기다|대기)"
+    r"\A(?:aguard|aspett|ast[eę]pt|asteapt|așt|attend|bekle|cek|čak|ček|chờ|czek|đợi|esper|gaid|lauk|odot|oota|poczek"
+    r"|počk|tunggu|v[aá]r(?:ak|j|\b)|vent|vant|vänt|wacht|wart|zachek|зачек|чека|ожид|подожд|ждать|περ[ιί]μ|انتظ|ينتظ|प्रतीक्षा"
+    r"|המתן|ממתין|รอ|pauses?\b|sleeps?\b|等|待|기다|대기)"
 )
 """The beginning of "wait" in the languages that tools are named in."""
 _UNITS = LazyPattern(
@@ -146,7 +148,7 @@ def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[Wa
     found: dict[WayOut, str] = {}
     for name in sorted(tools, reverse=True):
         words, told = name_words(name), _first_sentence(descriptions.get(name, ""))
-        if _waits(spoken(name)):
+        if _waits(spoken(name)) or _waits_so_long(told):
             found[WayOut.LATER] = name
         elif words and words[0] in READING:
             continue  # lists the questions of customers, or asks a modem
@@ -162,6 +164,12 @@ def _waits(words: Sequence[str]) -> bool:
     if not words or not (words[0] in _WAITING or _WAITS.match(words[0])):
         return False
     return all(_UNITS.match(word) for word in words[1:])
+
+
+def _waits_so_long(told: str) -> bool:
+    """Return whether a description says no more than that a tool waits, and in which unit."""
+    said = told.lower().split()
+    return 1 < len(said) <= _LONGEST_WAIT and bool(_WAITS.match(said[0]) and unit_of(told))
 
 
 def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
