@@ -145,7 +145,6 @@ STILL_WRONG = {
     "r21-must-refuse-mn": "false alarm",
     "r21-negative-tests-en": "false alarm",
     # Ten minutes between two looks, and a counter that falls.
-    "r21-washer-timer-lv": "false alarm",
     # Each call lacks another argument, for all of them were made without any.
     # Who acts next stands in words: of a tool that asks or works on, of the user who said to stop.
     "r20-confirm-dose-it": "false alarm",
@@ -327,13 +326,13 @@ def test_runs_made_up_by_kind_in_many_languages_with_many_tools(backtest):
 
 
 def test_one_kind_in_up_to_twenty_nine_languages(backtest):
-    """Thirty-two kinds, each said in many languages. Written to find what is known in a few of
-    them alone: 171 were wrong then. They guard the kinds and are no measure.
+    """Forty-five kinds, each said in many languages. Written to find what is known in a few of
+    them alone: 190 were wrong then. They guard the kinds and are no measure.
     """
     _, document = backtest(LANGUAGES)
     wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
 
-    assert len(document["runs"]) == 477
+    assert len(document["runs"]) == 756
     assert wrong == {
         "lang-asks-th",  # two sentences, the choice in the second
         "lang-ban-tr",  # a ban by a syllable within the verb
@@ -344,6 +343,7 @@ def test_one_kind_in_up_to_twenty_nine_languages(backtest):
         "lang-later-ar",  # no comma between what is for today and what is not
         "lang-later-ko",
         "lang-msg-de",  # each answer has the number of the message
+        "lang-named-reason-zh",  # four characters
         "lang-nag-de",  # one question to the user in other words is told one call later
         "lang-nag-es",
         "lang-nag-fr",
@@ -357,6 +357,8 @@ def test_one_kind_in_up_to_twenty_nine_languages(backtest):
         "lang-sweep-fr",  # "not found" of these languages is taken for a failure
         "lang-sweep-ja",
         "lang-sweep-ru",
+        "lang-xml-reason-he",  # a reason of two words, or of four characters, in tags
+        "lang-xml-reason-zh",
     }
 
 

@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(
     path
     for path in DATA.glob("*.jsonl")
-    if path.stem not in ("chains", "claude-code-loop", "made-up")
+    if path.stem not in ("chains", "claude-code-loop", "languages", "made-up")
 )
 ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider", "PlanBasedChecker")
 NOT_HELD = frozenset({"error-in-text-only", "localised-failures", "long-banner"})
@@ -36,7 +36,6 @@ and last 1,500 are kept.
 KNOWN = frozenset(
     {
         "r5-commentary-then-idle~other-task",
-        "lang-runs-en~answers-in-fr",
         "r6-hermes-status-report~other-task",
         "end-lack-ja~answers-in-ar",
         "r8-tool-that-is-not-there~answers-in-ar",

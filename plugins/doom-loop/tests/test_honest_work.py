@@ -659,3 +659,13 @@ def test_a_state_that_is_asked_for_without_a_pause_is_told_in_any_language(state
         for n in range(2, 7)
     ]
     assert first([order, *looks]) == 3
+
+
+def test_a_reading_at_an_interval_that_only_a_clock_keeps_is_work():
+    """Whoever looks every ten minutes was told to, in whatever words."""
+    looks = [Call("level", {"river": "Elbe"}, {"cm": 214}, at=600.0 * n) for n in range(1, 9)]
+    slow = [Call("note", {"text": n}, f"noted {n}", at=300.0 * n) for n in range(1, 4)]
+    hurried = [Call("level", {"river": "Elbe"}, {"cm": 214}, at=300.0 * n) for n in range(4, 9)]
+
+    assert silent(looks)
+    assert first([*slow, *hurried]) is not None  # each turn of this run takes as long

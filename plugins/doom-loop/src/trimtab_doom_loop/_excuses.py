@@ -56,6 +56,8 @@ _SLOWEST_TURN = 30.0
 turns vary; so is one of half a minute, which no model takes for a call."""
 _SHORTEST_INTERVAL = 20.0
 """Seconds that few models take for a turn; a shorter interval is kept by chance."""
+_MINUTES = 120.0
+"""Seconds: from two minutes on, pauses that are always alike are kept by a clock."""
 _PUNCTUAL = 1.15
 """A turn takes time, too, which comes to the interval."""
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
@@ -111,8 +113,8 @@ def waits_as_told(actions: Actions) -> bool:
 
 def keeps_interval(actions: Actions, items: frozenset[str]) -> bool:
     """Tell whether the last call is made again at an interval that the user gave, in `items` of
-    what was said: so many seconds, minutes or hours, or one minute or hour. If it calls a tool that
-    waits, that wait is judged.
+    what was said: so many seconds, minutes or hours, or one minute or hour; or at one that only a
+    clock keeps. If it calls a tool that waits, that wait is judged.
     """
     last = actions.kept[-1]
     same = [one for one in actions.kept if one.asked == last.asked]
@@ -123,12 +125,23 @@ def keeps_interval(actions: Actions, items: frozenset[str]) -> bool:
         return False
     if any(call.failed or complains(call) for call in last.calls):
         return False
+    look = last.calls[0]
+    reads = look.size <= _STATE and not (last.waits or _acts(look))  # waits have a limit
+    if reads and _is_punctual(spans) and spaced(spans, _pace(actions, look) or 0.0):
+        return True
     numbers = {1, *(int(item) for item in items if item.isdecimal())}
     times = [number * unit for number in numbers for unit in (1, 60, 3600)]
     return any(
         spaced(spans, time / _PUNCTUAL) and not spaced(spans[-2:], time * _PUNCTUAL)
         for time in times
     )
+
+
+def _is_punctual(spans: Sequence[Span]) -> bool:
+    """Tell whether between three calls or more lie minutes, always as many."""
+    ends = [ended for _, ended in spans if ended is not None]
+    pauses = [later - earlier for earlier, later in pairwise(ends)]
+    return len(pauses) > 1 and max(pauses) <= _PUNCTUAL * min(pauses) and min(pauses) >= _MINUTES
 
 
 def _waits_for_news(tail: Sequence[Action], length: int) -> bool:
@@ -216,6 +229,12 @@ def _turn_of(actions: Actions, look: CallRecord) -> float:
     """Return from how many seconds on a pause before a look is longer than a turn of this run
     takes, by the pauses before calls of other tools, and before the first look.
     """
+    pace = _pace(actions, look)
+    return _LONGER_THAN_A_TURN if pace is None else min(_SLOWEST_TURN, max(APART, pace))
+
+
+def _pace(actions: Actions, look: CallRecord) -> float | None:
+    """Return from how many seconds on a pause is longer than the others of this run."""
     calls = [action.calls[-1] for action in actions.kept]
     first = next((call for call in calls if call.fingerprint == look.fingerprint), None)
     others = [
@@ -227,9 +246,7 @@ def _turn_of(actions: Actions, look: CallRecord) -> float:
     began = calls[0].ended or 0.0  # since the run was opened
     if not others and actions.kept[0].number == 0 and 0 < began < _SLOWEST_TURN:
         others = [began]
-    if not others:
-        return _LONGER_THAN_A_TURN
-    return min(_SLOWEST_TURN, max(APART, _LONGER * sorted(others)[(len(others) - 1) // 2]))
+    return _LONGER * sorted(others)[(len(others) - 1) // 2] if others else None
 
 
 def _asks_for_state(call: CallRecord) -> bool:
