@@ -270,7 +270,8 @@ class InstalledPackages:
     """
 
     def __init__(self) -> None:
-        self._folders = (str(Path(__file__).parent), *sys.path)
+        # A relative one would be the folder of the server itself, where it writes.
+        self._folders = (str(Path(__file__).parent), *filter(os.path.isabs, sys.path))
         self._modified = self._times()
         self._names = self._listing()
 

@@ -422,3 +422,13 @@ def test_a_client_without_the_secret_is_not_answered(hook, portable):
             assert connection.recv(1) == b""
         except ConnectionResetError:
             pass
+
+
+def test_a_file_in_the_folder_of_a_server_is_no_new_package(tmp_path, monkeypatch):
+    """With ``python -c``, an empty name on ``sys.path`` is the folder that the server works in."""
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.chdir(tmp_path)
+    packages = InstalledPackages()
+    (tmp_path / "calls").write_text("x")
+
+    assert not packages.changed()
